@@ -59,11 +59,11 @@ def page(rows: Sequence[Row], facts: Sequence[str], failed: dict[str, str]) -> s
     table += [row.cells() for row in sorted(rows, key=lambda row: row.number or _GOALS + 1)]
     missing = [str(number) for number in range(1, _GOALS + 1) if number not in {row.number for row in rows}]
     parts = [
-        "<!-- Written by `make bench`, on a quiet machine. Rows of several runs are joined by hand. -->",
+        "<!-- Written by `make bench`, on a quiet machine. Rows of several runs are merged manually. -->",
         "# Speed",
-        f"`make bench` measured this with the real program. The ways of a row took turns, round after round, on one\n"
-        f"machine; *now* is this version, *before* is commit {OLDER}. Only ratios mean something on another machine.\n"
-        "A ratio is median to median. A line without a number belongs to no goal and is only shown.",
+        "`make bench` measures the real program. The programs in a row took turns, round after round, on one machine.\n"
+        f"*now* is this version, *before* is commit {OLDER}. On another machine, only the ratios can be compared.\n"
+        "A ratio compares medians. A row without a number has no target.",
         "\n".join(f"- {fact}" for fact in facts),
         "\n".join(f"| {' | '.join(cells)} |" for cells in table),
         *([f"Numbers without a row in this run: {', '.join(missing)}."] if missing else []),

@@ -163,7 +163,7 @@ def _master_s(line: Line) -> float:
 def first(line: Line, reach: str) -> Row:
     """From nothing to the answer of a first command; the program's own start is not in it, and ssh's is."""
     ways = {**_ours(line, _CONNECT), "ssh host echo": partial(_echo_s, line)}
-    why = "six round trips, of ssh's eight, and importing paramiko, which takes as long as one"
+    why = "six round trips (ssh needs eight), and importing paramiko, which takes as long as one round trip"
     return Row(f"connect to first answer, {line.name}", "s", in_turns(ways, 9), reach, 13, why)
 
 
@@ -187,7 +187,7 @@ def copy(rig: Rig, line: Line, megabytes: int, reach: str) -> Row:
         "ssh cat": partial(_cat_s, [*line.ssh, f"cat {log}"], folder),
         "ssh -C cat": partial(_cat_s, [*line.ssh[:-1], "-C", line.ssh[-1], f"cat {log}"], folder),
     }
-    return Row(f"a log of {megabytes} MB is copied, {line.name}", "s", in_turns(ways), reach, 11)
+    return Row(f"copying a log of {megabytes} MB, {line.name}", "s", in_turns(ways), reach, 11)
 
 
 def _line(chance: random.Random) -> str:
@@ -220,7 +220,7 @@ def _cat_s(command: Sequence[str], folder: Path) -> float:
 def beside(line: Line) -> Row:
     """A command while a long stream runs, and while none does."""
     ways = {**_ours(line, _BESIDE, "bulk"), "idle": _ours(line, _BESIDE)["now"]}
-    return Row(f"a command beside a long stream, {line.name}", "s", in_turns(ways), "≤ 1.2 × idle", 14)
+    return Row(f"a command during a long stream, {line.name}", "s", in_turns(ways), "≤ 1.2 × idle", 14)
 
 
 def rows() -> Iterator[Row]:

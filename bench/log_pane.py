@@ -185,7 +185,7 @@ def rows() -> Iterator[Row]:
                     log.unlink()
     for key, what, unit, number, to_reach in (
         ("rate", "lines into a log panel", "lines/s", 5, "≥ 20 × Log"),
-        ("gap_ms", "the event loop is away meanwhile, at most", "ms", 5, ""),
+        ("gap_ms", "longest block of the event loop meanwhile", "ms", 5, ""),
         ("mb", f"memory for {_LINES['LogPane']:,} lines (Log: {_LINES['Log']:,})", "MB", 6, "≤ 10"),
     ):
         values = {_WAYS[kind]: [answer[key] for answer in answers] for kind, answers in found.items()}
@@ -203,10 +203,10 @@ def gaps() -> Row:
                 return measured(kind, result)["p99_ms"]
 
         values = in_turns({way: partial(taken, kind) for kind, way in _STEADY.items()}, 3 * ROUNDS)
-    what = f"the event loop is away at {_STEADY_LINES:,} lines a second, p99"
+    what = f"block of the event loop at {_STEADY_LINES:,} lines a second, p99"
     why = (
-        "a repaint of the pane, two a second, is one piece of work in Textual's compositor, and asyncio rounds waits "
-        "up to whole milliseconds where anything has happened meanwhile"
+        "Textual's compositor repaints the pane, twice a second, without a break, and asyncio rounds waits "
+        "up to whole milliseconds if anything has happened meanwhile"
     )
     return Row(what, "ms", values, "≤ 1.5 × idle Textual", 5, why)
 

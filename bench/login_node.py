@@ -57,7 +57,7 @@ def look() -> Row:
                 name = version if jobs == 500 else f"{version}, 50 jobs"
                 ways[name] = partial(cpu_of, ["sh", script], PATH=f"{at}:{os.environ['PATH']}")
         to_reach = "≤ 2 × now, 50 jobs; ≤ 1/8 × before"
-        return Row("one look at Slurm for 500 jobs", "CPU s", in_turns(ways, 9), to_reach, 16)
+        return Row("one poll of Slurm for 500 jobs", "CPU s", in_turns(ways, 9), to_reach, 16)
 
 
 def follow() -> Row:
@@ -65,7 +65,7 @@ def follow() -> Row:
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
         ways = {version: partial(_followed_s, tree, log) for version, tree in versions().items()}
-        return Row("a log followed for 10 s, one line a second", "CPU s", in_turns(ways))
+        return Row("following a log for 10 s, one line a second", "CPU s", in_turns(ways))
 
 
 def freshness() -> Row:
@@ -75,7 +75,7 @@ def freshness() -> Row:
         ways = {version: partial(_late_s, _argv(tree, log), log) for version, tree in versions().items()}
         polling = ["tail", "-n", "0", "-F", "---disable-inotify", str(log)]
         ways["tail -F polls"] = partial(_late_s, polling, log)
-        return Row("a line until it is on its way", "s", in_turns(ways, 9), "≤ 1/5 × tail -F polls", 8)
+        return Row("delay until a line is sent", "s", in_turns(ways, 9), "≤ 1/5 × tail -F polls", 8)
 
 
 def _late_s(argv: Sequence[str], log: Path) -> float:

@@ -19,7 +19,7 @@ from llmb_tui.watch.parse import StepParser
 from llmb_tui.watch.state import Step
 
 PIECE = 1 << 18
-_WHY = "A step is some microseconds in Python: eight numbers are read and an object is made. grep only counts."
+_WHY = "Python needs some microseconds for a step, to read its numbers and make an object; grep only counts."
 _HEAD = re.compile(r"Training epoch \d+, iteration (\d+)/(\d+) \|")
 _KEY_VALUE = re.compile(r"(\w[\w ]*): ([\d.e+-]+)")
 _NUMBER = r"([\d.e+-]+)"

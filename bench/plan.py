@@ -27,7 +27,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "between two rows": {"scale": 96},
     "beyond the last row": {"scale": 4096},
     "far beyond the last row": {"scale": 16384},
-    "values by hand": {"gbs": 512, "mbs": 1},
+    "custom values": {"gbs": 512, "mbs": 1},
     "another GPU type": {"gpu": "gb200"},
     "impossible": {"scale": 100, "tp": 3},
 }
@@ -44,7 +44,7 @@ def rows() -> Iterator[Row]:
         yield _row(f"plan, {kind}", partial(plan, catalog, selection))
     yield _row("the model, one evaluation", _model(catalog))
     yield _row("document", lambda: document(made))
-    yield _row("one line of --from, all in all", lambda: [plan_line(catalog, line) for line in lines], 1, len(lines))
+    yield _row("one line of --from, in total", lambda: [plan_line(catalog, line) for line in lines], 1, len(lines))
 
 
 def _model(catalog: Catalog) -> Callable[[], object]:

@@ -33,10 +33,13 @@ _KEYS = 12
 _LAST = "THE LAST LINE OF ALL"
 _LONG = 1_000_000_000
 _WHY_QUIET = (
-    "a fifth of it is Textual's look at its input, ten times a second, and a third the clocks, painted once a second; "
+    "a fifth of it is Textual's check for input, ten times a second, and a third is the clocks, painted once a second; "
     "on another AMD EPYC it was 0.0812"
 )
-_WHY_MB = "nine tenths of it before any log is open: to import Python's own, Textual, pydantic and paramiko takes 56 MB"
+_WHY_MB = (
+    "nine tenths of it are used before any log is open: importing the standard library, Textual, pydantic and paramiko "
+    "takes 56 MB"
+)
 _FIELDS = ("name", "host", "account", "partition", "install_dir", "known_hosts", "ssh_config")
 """Of a cluster's file: an older version refuses one with a field that it does not know."""
 _FILE = """\
@@ -116,7 +119,7 @@ def watched() -> Iterator[Watched]:
 def cost(run: Watched, per_s: int, to_reach: str) -> Row:
     """What a run that is watched takes of a core."""
     ways = {version: partial(_cost, run, tree, per_s) for version, tree in versions().items()}
-    return Row(f"a run is watched, {per_s} lines a second", "% of a core", in_turns(ways), to_reach, 1, _WHY_QUIET)
+    return Row(f"watching a run, {per_s} lines a second", "% of a core", in_turns(ways), to_reach, 1, _WHY_QUIET)
 
 
 def _cost(run: Watched, tree: str, per_s: int) -> float:
@@ -134,14 +137,14 @@ def keys(run: Watched) -> Iterator[Row]:
         taken = in_turns({str(per_s): partial(_key, terminal, run.log, per_s) for per_s in (0, *rates)})
     for per_s in rates:
         values = {"now": taken[str(per_s)], "a quiet log": taken["0"]}
-        yield Row(f"a key while {per_s:,} lines a second come", "ms", values, "≤ 2 × a quiet log", 4)
+        yield Row(f"a key while {per_s:,} lines a second arrive", "ms", values, "≤ 2 × a quiet log", 4)
 
 
 def _key(terminal: Terminal, log: Path, per_s: int) -> float:
     taken = []
     with streams(log, per_s):
         terminal.watch(2.0)
-        for said in ("held", "following") * (_KEYS // 2):
+        for said in ("paused", "following") * (_KEYS // 2):
             began = time.perf_counter()
             terminal.type(b" ")
             terminal.wait_for(said)
@@ -159,7 +162,7 @@ def memory(run: Watched) -> Row:
         before = terminal.memory_mb
         while run.copy.stat().st_size < 2 * _LONG:
             terminal.watch(1.0)
-        return Row("2 GB are watched, after the first minute", "MB", {"now": [terminal.memory_mb - before]}, "≤ 10", 6)
+        return Row("watching 2 GB, after the first minute", "MB", {"now": [terminal.memory_mb - before]}, "≤ 10", 6)
 
 
 def last_line(run: Watched) -> Iterator[Row]:

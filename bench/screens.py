@@ -19,7 +19,7 @@ _MINIMAL = """\
 from textual.app import App
 from textual.widgets import Static
 class Minimal(App):
-    def compose(self): yield Static("What will run")
+    def compose(self): yield Static("no plan yet")
 Minimal().run()
 """
 _WAITS_S = 12.0
@@ -45,7 +45,7 @@ def waits(keys: bytes = b"") -> Row:
         remember(home / "state", 1000)
         ways = {version: partial(_waiting, tree, home, keys) for version, tree in versions().items()}
         ways["minimal Textual"] = partial(_minimal_waiting, home)
-        what = "the list of 1,000 finished runs waits" if keys else "the wizard waits"
+        what = "the list of 1,000 finished runs, idle" if keys else "the wizard, idle"
         return Row(what, "% of a core", in_turns(ways), "≤ 1.5 more than minimal Textual", 2)
 
 
@@ -76,8 +76,8 @@ def key() -> Iterator[Row]:
                 taken[name].append(way())
         median, late, cpu = ({name: [one[at] for one in all_of] for name, all_of in taken.items()} for at in range(3))
         why = (
-            "between starts of the program it is 10.6 to 15.9 ms on one machine, "
-            "and 0.24 to 0.32 of harlequin's between runs"
+            "on one machine it varies from 10.6 to 15.9 ms between starts of the program, "
+            "and from 0.24 to 0.32 of harlequin's time between runs"
         )
         yield Row("a key in the wizard to its preview", "ms", median, "≤ 1/4 × harlequin", 3, why)
         yield Row("the same, p95", "ms", {**late, "median": median["now"]}, "≤ 2 × median", 3)
@@ -123,13 +123,16 @@ def first_paint() -> Iterator[Row]:
         yield Row("the first frame", "CPU s", in_turns(ways), reach, 9)
         tree = environment(HERE, home)
         choices = {"now": partial(_painted, _PROGRAM, tree, _CHOICE), "first frame": own["now"]}
-        why = "catalog, plan and wizard are imported after the frame: Python makes their dataclasses anew at each start"
+        why = (
+            "catalog, plan and wizard are imported after the first frame, "
+            "and Python creates their dataclasses at each start"
+        )
         yield Row("the choices", "CPU s", in_turns(choices), "≤ 1.3 × first frame", 9, why)
         demo = {"now": partial(_painted, [*_PROGRAM, "demo"], {**tree, "TMPDIR": folder}), "bare": own["now"]}
         yield Row("the demo's first frame", "CPU s", in_turns(demo), "≤ 1.1 × bare", 9)
 
 
-def _painted(command: list[str], variables: Mapping[str, str], text: str = "What will run") -> float:
+def _painted(command: list[str], variables: Mapping[str, str], text: str = "no plan yet") -> float:
     with Terminal(command, variables) as terminal:
         terminal.wait_for(text)
         return terminal.cpu_s
@@ -138,7 +141,7 @@ def _painted(command: list[str], variables: Mapping[str, str], text: str = "What
 def review() -> Row:
     """Review entered from a choice that has been whole for five seconds, on the demo's cluster: to its script."""
     ways = {version: partial(_reviewed, tree) for version, tree in versions().items()}
-    return Row("Review to its batch script", "ms", in_turns(ways), "≤ 1/8 × before", 19)
+    return Row("from Review to its batch script", "ms", in_turns(ways), "≤ 1/8 × before", 19)
 
 
 def _reviewed(tree: str) -> float:

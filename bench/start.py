@@ -41,6 +41,6 @@ def rows() -> Iterator[Row]:
     yield verb(_PLAN, 10, "≤ 6 × argparse")
     yield many_plans(2)
     yield many_plans(
-        80, "Planning a line, reading it and writing its answer are some hundred microseconds, evenly spread."
+        80, "Reading a line, planning it and writing the answer take some hundred microseconds, in about equal parts."
     )
     yield verb(["accuracy", "--json"], 20, "≤ 1/2 × before", ROUNDS)

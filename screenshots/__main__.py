@@ -18,7 +18,7 @@ from llmb_tui.demo.runai.site import DemoRunai
 from llmb_tui.services import Services
 from llmb_tui.store.paths import UserPaths
 from llmb_tui.ui.app import LlmbApp
-from llmb_tui.ui.dialogs import Confirm
+from llmb_tui.ui.dialogs import ConfirmDialog
 from llmb_tui.ui.screens.jobs import JobsScreen, JobTable
 from llmb_tui.ui.screens.results import ResultsScreen
 from llmb_tui.ui.screens.suite import SuiteScreen
@@ -94,7 +94,7 @@ async def walk_suite(app: LlmbApp) -> None:
         await until(pilot, lambda: "at most 2 at a time" in text_of(app, "#suite-sums"), "the rows")
         take(pilot, "suite")
         await pilot.press("s")
-        await on_top(pilot, Confirm)
+        await on_top(pilot, ConfirmDialog)
         await pilot.press("y")
         await on_top(pilot, SuiteWatchScreen)
         some = ("not submitted", "PASS")

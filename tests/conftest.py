@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import settings
 
+from tests.kit.report_properties import reported_values
 from tests.kit.warm import SOCKET, Warm
-from tests.told import told
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from tests.rig.cluster import Rig
 
 NOT_RUN = "not run: "
-TOLD = "told"
+AT_END = "printed at the end"
 _OF_RECIPES = ("BASE_URL", "APP_ID", "APP_SECRET", "PROJECT_NAME", "PVC_DIR", "RUN_CONF_MOUNTS")
-"""Variables by which NVIDIA's recipes for Run:ai, and `clusters add`, are told what a site has."""
+"""Variables that describe a site to NVIDIA's recipes for Run:ai, and to `clusters add`."""
 _OF_TESTS = {SOCKET, "LLMB_TUI_NO_RIG", "LLMB_TUI_WRITE_GOLDEN"}
 _RUNNING: dict[str, Rig] = {}
 """Those of this process, by the name of their fixture."""
@@ -40,11 +40,16 @@ settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option of `make quick`."""
+    parser.addoption("--quick", action="store_true", help="skip each test as soon as it starts a program or a server")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Start what all processes of a test run share, in one time zone: pictures show local times with their zone."""
     os.environ["TZ"] = "UTC"
     time.tzset()
-    if SOCKET not in os.environ:
+    if SOCKET not in os.environ and not config.option.quick:
         folder = tempfile.TemporaryDirectory(prefix="llmb-tui-warm-")
         warm = Warm(folder.name)
         os.environ[SOCKET] = warm.place
@@ -78,6 +83,18 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _no_programs_if_quick(request: pytest.FixtureRequest) -> None:
+    """With `--quick`, skip a test as soon as it starts a program or a server."""
+
+    def skip(event: str, _arguments: object) -> None:
+        if event in ("subprocess.Popen", "socket.bind"):
+            pytest.skip("it starts a program or a server")
+
+    if request.config.option.quick:
+        sys.addaudithook(skip)
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _nothing_of_the_developer() -> Iterator[None]:
     """No setting and no keyring of who runs the tests decides them, or is changed by them."""
     import keyring
@@ -97,7 +114,7 @@ def _warm_renderer() -> Iterator[None]:
     """Scripts are rendered without importing NeMo-Run each time, which takes three seconds."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         command = (*Warm.python(), "-m", "llmb_tui.launch.direct.render_worker")
-        monkeypatch.setattr("llmb_tui.launch.direct.render._COMMAND", command)
+        monkeypatch.setattr("llmb_tui.launch.direct.render.COMMAND", command)
         yield
 
 
@@ -126,7 +143,7 @@ def _presets_once() -> Iterator[None]:
 def _cold_renderer(monkeypatch: pytest.MonkeyPatch) -> None:
     """The process that renders is Python itself, as it is outside of tests."""
     command = (sys.executable, "-m", "llmb_tui.launch.direct.render_worker")
-    monkeypatch.setattr("llmb_tui.launch.direct.render._COMMAND", command)
+    monkeypatch.setattr("llmb_tui.launch.direct.render.COMMAND", command)
 
 
 @pytest.fixture(scope="session")
@@ -212,14 +229,14 @@ def _links() -> Iterator[list[Reconnector]]:
 
 
 @pytest.fixture
-def tell(request: pytest.FixtureRequest) -> Callable[[str], None]:
-    """Takes a sentence that is printed at the end of all tests, in whatever process this one runs."""
-    return lambda sentence: request.node.user_properties.append((TOLD, sentence))
+def print_at_end(request: pytest.FixtureRequest) -> Callable[[str], None]:
+    """A function that prints a sentence at the end of all tests, from any of their processes."""
+    return lambda sentence: request.node.user_properties.append((AT_END, sentence))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print what tests have told, then name every test that was not run, by the reason."""
-    for sentence in told(terminalreporter, TOLD):
+    """Print the sentences of tests, then the name of every test that was not run, by the reason."""
+    for sentence in reported_values(terminalreporter, AT_END):
         terminalreporter.write_line(str(sentence))
     reasons: dict[str, list[str]] = {}
     for report in terminalreporter.stats.get("skipped", []):

@@ -25,7 +25,7 @@ from llmb_tui.analysis.comparability import (
 )
 from llmb_tui.analysis.result import Configuration, RunResult
 from llmb_tui.analysis.statistics import FINEST_PCT, mean_half_width, t_95, welch_half_width
-from llmb_tui.language.quantities import given, step_time, two_digits
+from llmb_tui.language.quantities import plain_number, step_time, two_digits
 from llmb_tui.language.states import ContrastOutcome, state_label
 from llmb_tui.language.text import plural
 from llmb_tui.launch.procedures import PROCEDURES
@@ -239,11 +239,11 @@ def why_left_out(run: RunResult, measure: Measure = "rule") -> str:
     """Reason why a run cannot be compared with others; empty if it can."""
     value = value_s(run, measure)
     if value is not None and not SHORTEST_STEP_S <= value <= LONGEST_STEP_S:
-        return f"its step time, {given(value)} s, is not a possible step time"
+        return f"its step time, {plain_number(value)} s, is not a possible step time"
     if run.comparable and value is not None:
         return ""
     if run.state != "done":
-        return f"it is {state_label(run.state).word}{'' if run.state in _OVER else ' (last known state)'}"
+        return f"{'state' if run.state in _OVER else 'last known state'} {state_label(run.state).word}"
     if run.step_time_s is None:
         return "it has no step time by its recipe's rule"
     if failures := failed(run.validity):

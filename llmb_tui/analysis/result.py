@@ -60,7 +60,7 @@ class Figures:
     """None without an estimate, which names the formula; the same applies to `mfu_pct`."""
     mfu_pct: float | None
     days_per_1t_tokens: float | None
-    """None for a proxy, because it is not the whole model."""
+    """None for a reduced model."""
 
 
 @dataclass(frozen=True, slots=True)

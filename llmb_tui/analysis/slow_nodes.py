@@ -22,7 +22,7 @@ from statistics import fmean, median, variance
 from llmb_tui.analysis.compare import group, value_s
 from llmb_tui.analysis.result import RunResult
 from llmb_tui.language.node_list import compress, expand
-from llmb_tui.language.quantities import given
+from llmb_tui.language.quantities import plain_number
 from llmb_tui.language.states import NodeState
 from llmb_tui.language.text import plural
 
@@ -40,10 +40,10 @@ _FARTHEST = 3.0
 _FINEST = 0.0005
 """Minimum relative deviation of repeats, because logs print four digits."""
 RULE = (
-    f"A node is suspected if its runs are slower than repeats without it by more than {given(_LEAST_PCT)} %, and by "
-    f"more than their noise, in at least {_LEAST_PLACEMENTS} placements on either side, and if noise alone would name "
-    f"any node in at most {given(100 * _CHANCE)} % of such looks. A run is judged by the median of its steps; "
-    "consecutive runs on the same nodes are one placement."
+    f"A node is suspected if its runs are slower than repeats without it by more than {plain_number(_LEAST_PCT)} % and "
+    f"by more than their noise, in at least {_LEAST_PLACEMENTS} placements on either side, and if noise alone would "
+    f"name any node in at most {plain_number(100 * _CHANCE)} % of such checks. A run is judged by the median of its "
+    "steps; consecutive runs on the same nodes are one placement."
 )
 _STATE_WORDS: dict[NodeState, str] = {
     "suspected": "slow",

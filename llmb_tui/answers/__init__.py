@@ -1,1 +1,1 @@
-"""How is it said? Values of all rooms above in; an `Answer` out, which the writers make text of."""
+"""Answers for people and for programs: a value of another room in, an `Answer` out."""

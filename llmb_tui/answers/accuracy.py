@@ -1,4 +1,4 @@
-"""`accuracy_answer`: errors of the estimate on published rows that were left out of it, and of naive ways."""
+"""`accuracy_answer`: errors of the estimate and of naive predictions on published rows."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from llmb_tui.language.quantities import percent_digits
 
 
 class _Line(NamedTuple):
-    """The errors of one way in one case."""
+    """The errors of one predictor in one case."""
 
     case: str
-    way: str
+    predictor: str
     numbers: Mapping[str, Any]
 
 
 _LINE: tuple[Column, ...] = (
     Column("case", "case"),
-    Column("way", "way"),
+    Column("predictor", "predictor"),
     Column("rows", "numbers.n"),
     Column("mean %", quantity("numbers.mean_pct", percent_digits)),
     Column("p90 %", quantity("numbers.p90_pct", percent_digits)),
@@ -36,11 +36,12 @@ def accuracy_answer(cases: Mapping[str, Mapping[str, Any]]) -> Answer:
         "Accuracy of the estimate",
         lambda: (
             Grid(
-                "Absolute error of step times that were left out, also of the fit, in per cent of the published ones.",
+                "Absolute error of predicted step times, in per cent of the published ones. Except in the cases `in "
+                "sample`, neither the estimate nor its fit uses the rows that are predicted.",
                 Table.by(_LINE, _lines(cases)),
             ),
             Text(
-                "With experts nothing is left to estimate from when a size or a recipe is out: those rows are refused."
+                "A model with experts has no estimate if its size or its recipe is left out; those rows are excluded."
             ),
         ),
         lambda: cases,
@@ -48,8 +49,8 @@ def accuracy_answer(cases: Mapping[str, Mapping[str, Any]]) -> Answer:
 
 
 def _lines(cases: Mapping[str, Mapping[str, Any]]) -> Iterator[_Line]:
-    """For each case the line of the estimate, and one for each naive way."""
+    """For each case a line for the estimate, then one for each naive prediction."""
     for case, numbers in cases.items():
         yield _Line(case.replace("_", " "), "estimate", numbers)
-        for way, its_numbers in numbers["baselines"].items():
-            yield _Line("", way.replace("_", " "), its_numbers)
+        for baseline, baseline_numbers in numbers["baselines"].items():
+            yield _Line("", baseline.replace("_", " "), baseline_numbers)

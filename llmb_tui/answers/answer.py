@@ -1,4 +1,4 @@
-"""`Answer`: what the program says to one question, for people and for programs. Each output is made by a writer."""
+"""`Answer`: the answer to one question, for people and for programs. A writer makes each output from it."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Answer:
     make_document: Callable[[], Any]
     """The answer for programs: one JSON value (`--json`)."""
     make_table: Callable[[], Table] = _no_table
-    """The table that CSV has; without rows and headings where the question has no CSV."""
+    """The table for CSV; it has no headings and no rows if the question has no CSV."""
     subtitle: str = ""
     made: str = ""
     """Last line of a report: the program's version and the time."""
     copy: str = ""
-    """Text that the copy key takes, such as nodes to leave out; empty where there is nothing to copy."""
+    """Text for the copy key, such as the option that excludes nodes; empty if there is nothing to copy."""
     no_copy: str = ""
-    """Reason why there is nothing to copy, for a question that can have a text."""
+    """Reason why there is nothing to copy, for a question whose answer can have a text to copy."""

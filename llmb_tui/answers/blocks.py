@@ -1,4 +1,4 @@
-"""The blocks of an `Answer`, before a writer makes text of them. Texts are as they came: writers escape them. Pure."""
+"""The blocks of an `Answer`, before a writer makes text of them. Texts are unescaped: writers escape them. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from llmb_tui.answers.table import State, Table, cell_text
 from llmb_tui.language.states import Label, Tone, VerdictResult
 
 if TYPE_CHECKING:
-    from llmb_tui.analysis.chart import Chart  # `plan` has no chart, and is quick
+    from llmb_tui.analysis.chart import Chart  # `plan` has no chart and must start quickly
 
 Fold = Literal["records", "columns"]
 """Layout of a table that is too wide even with the texts of its last column folded.
@@ -39,31 +39,31 @@ class Remark:
     """A sentence that warns, refuses or explains, under the label of its kind."""
 
     label: Label
-    """Its word stands before the text; an empty word leaves the glyph alone."""
+    """Kind of the remark. Writers put its word before the text, or only its glyph if the word is empty."""
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Remarks:
-    """Remarks on the answer, in the order of their weight."""
+    """Remarks on the answer, most important first."""
 
     items: tuple[Remark, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One line of what is known."""
+    """A labelled value."""
 
     label: str
     value: str
     exact: bool = False
-    """To be read letter by letter, such as a path or a checksum."""
+    """True for a value that is read letter by letter, such as a path or a checksum."""
     tone: Tone = "plain"
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Labels and values."""
+    """A list of labelled values."""
 
     facts: tuple[Fact, ...]
 
@@ -87,7 +87,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A file to the letter, or what differs between two."""
+    """The text of a file, or the differences of two files."""
 
     title: str
     text: str
@@ -96,7 +96,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Banner:
-    """A verdict, or that there is none, and a sentence about it."""
+    """A verdict or its absence, with a sentence about it."""
 
     result: VerdictResult | Literal[""]
     """Empty without a verdict."""
@@ -110,28 +110,29 @@ class Section:
     title: str
     blocks: tuple[Block, ...]
     level: int = 2
-    """1 is the answer's own."""
+    """Level of the heading; the title of the answer has level 1."""
 
 
 Block = Text | Bullets | Remarks | Facts | Grid | Picture | Listing | Banner | Section
 
 
-def known(*facts: Fact) -> Facts:
+def known_facts(*facts: Fact) -> Facts:
     """The facts that have a value."""
     return Facts(tuple(fact for fact in facts if fact.value))
 
 
 def compact_grid(caption: str, table: Table) -> Grid:
-    """A table without unknown columns; a column of one text or state in all rows is named in the caption instead."""
-    said, kept = [], []
+    """A table without empty columns; a text or state that is the same in all rows is in the caption instead."""
+    constants, columns = [], []
     for heading, column in zip(table.headings, zip(*table.rows, strict=True), strict=True):
         if len(column) > 1 and isinstance(column[0], str | State) and len(set(column)) == 1:
-            said.append(f"{heading} {cell_text(column[0])}")
+            constants.append(f"{heading} {cell_text(column[0])}")
         elif any(cell is not None for cell in column):
-            kept.append((heading, column))
-    if said:
-        caption += f" For all of them: {', '.join(said)}."
-    return Grid(caption, Table.of([heading for heading, _ in kept], zip(*(cells for _, cells in kept), strict=True)))
+            columns.append((heading, column))
+    if constants:
+        caption += f" The same for all: {', '.join(constants)}."
+    rows = zip(*(cells for _, cells in columns), strict=True)
+    return Grid(caption, Table.of([heading for heading, _ in columns], rows))
 
 
 def pictures(blocks: Iterable[Block]) -> tuple[Picture, ...]:

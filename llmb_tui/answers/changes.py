@@ -10,7 +10,7 @@ from llmb_tui.language.text import plural
 
 
 def change_blocks(changed: RunDifference, *, with_texts: bool) -> Iterator[Block]:
-    """A section of what differs; `with_texts`: also in scripts and files, and what is unknown."""
+    """A section with the differences; `with_texts`: also of scripts and files, and which of them are unknown."""
     blocks: list[Block] = []
     if changed.changes:
         blocks.append(Facts(tuple(map(_fact, changed.changes))))
@@ -20,7 +20,7 @@ def change_blocks(changed: RunDifference, *, with_texts: bool) -> Iterator[Block
             blocks.append(Text("No difference between their scripts and files is known.", "quiet"))
         if changed.unknown:
             blocks.append(Bullets(changed.unknown))
-    yield Section(f"Changed from run {changed.before} to run {changed.after}", tuple(blocks))
+    yield Section(f"Changes from run {changed.before} to run {changed.after}", tuple(blocks))
 
 
 def _fact(change: Change) -> Fact:
@@ -28,7 +28,7 @@ def _fact(change: Change) -> Fact:
 
 
 def _listing(text: TextDiff) -> Listing:
-    """Without the names of its two sides, which say nothing here."""
+    """The lines of a difference without the names of the two sides, which are in the section's title."""
     lines = [line for line in text.lines if not line.startswith(("--- ", "+++ "))]
     more = [f"… {plural(text.cut, 'further line')}"] if text.cut else []
     return Listing(text.name, "\n".join((*lines, *more)), diff=True)

@@ -56,7 +56,7 @@ def _needed(check: Check) -> str:
 
 
 def _document(check: Check) -> dict[str, object]:
-    """A check as JSON; scripts know its fix as `mend`."""
+    """A check as a JSON object, in which the fix keeps its older key `mend`."""
     document = asdict(check)
-    del document["bring"], document["unserved"]  # the document as a whole and the exit code have them
+    del document["bring"], document["unserved"]  # in the outer object, and in the exit code
     return {("mend" if name == "fix" else name): value for name, value in document.items()}

@@ -1,4 +1,4 @@
-"""`compare`: runs or groups of runs side by side: differences with their noise, and why some are not compared. Pure."""
+"""`compare`: runs or groups of runs side by side, their differences with the noise, and excluded runs. Pure."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from llmb_tui.answers.run_row import row_from_result
 from llmb_tui.answers.scaling import curve_grid
 from llmb_tui.answers.table import Cell, Column, Table, Toned, quantity
 from llmb_tui.language.quantities import (
-    given,
     percent_digits,
+    plain_number,
     seconds,
     step_time,
     step_time_digits,
@@ -38,17 +38,17 @@ def _low_high(repeats: Group) -> str | None:
 
 
 _FIGURES = frozenset(field.name for field in fields(Figures))
-"""Names of the columns of runs that follow from a step time: a side has them by the mean of its repeats."""
+"""Names of the columns that follow from a step time; a side has them by the mean step time of its repeats."""
 _REPEATS: tuple[Column, ...] = (
     Column("step s", quantity("mean_s", step_time_digits)),
     Column("noise %", quantity("noise_pct", two_digits)),
     Column("± mean %", quantity("half_width_pct", two_digits)),
-    Column("± own steps %", quantity("within_run_pct", two_digits)),
-    Column("published s", quantity("published_s", given)),
+    Column("± within run %", quantity("within_run_pct", two_digits)),
+    Column("published s", quantity("published_s", plain_number)),
     Column("of published %", quantity("of_published_pct", percent_digits)),
     Column("low–high s", _low_high),
 )
-"""Columns of repeats. Noise is the deviation between the runs; an interval is that of the mean, or of a single run."""
+"""Columns for repeats. The noise is the deviation between runs; an interval is that of the mean or of a single run."""
 
 
 def comparison(
@@ -56,20 +56,20 @@ def comparison(
 ) -> Answer:
     """Runs compared with each other, or with those of another side.
 
-    `changed`: what else differs between two runs; `with_texts`: show how their scripts and files differ.
+    `changed`: further differences of two runs; `with_texts`: include those of their scripts and files.
     """
-    likeness = compared.comparability
+    comparability = compared.comparability
 
     def blocks() -> Iterator[Block]:
         yield from difference_blocks(compared)
-        yield Grid(f"Runs: {PURPOSES[likeness.purpose]}.", _run_table(compared.runs))
-        if any(len(one.runs) > 1 for one in compared.groups):
+        yield Grid(f"Runs, compared for: {PURPOSES[comparability.purpose]}.", _run_table(compared.runs))
+        if any(len(repeats.runs) > 1 for repeats in compared.groups):
             yield repeats_grid(compared)
-        yield from map(curve_grid, curves if likeness.comparable else ())
+        yield from map(curve_grid, curves if comparability.comparable else ())
         if changed is not None and (changed.changes or with_texts):
             yield from change_blocks(changed, with_texts=with_texts)
         elif with_texts:
-            yield Text("--diff shows what differs between two runs, or two sides: name two, or use --against.")
+            yield Text("--diff needs two runs or two sides: name two runs, or use --against.")
 
     return Answer(
         f"{plural(len(compared.runs), 'run')} compared",
@@ -80,18 +80,22 @@ def comparison(
 
 
 def difference_blocks(compared: Comparison) -> Iterator[Block]:
-    """The differences, and remarks on what forbids or weakens the comparison, or is not in it."""
+    """The differences, and remarks on refusals, on weaknesses of the comparison and on excluded runs."""
     if compared.contrasts:
-        caption = f"Differences, by the time that a GPU takes for a token: {PURPOSES[compared.comparability.purpose]}."
+        caption = f"Differences of the GPU time per token, compared for: {PURPOSES[compared.comparability.purpose]}."
         columns: tuple[Column, ...] = (
-            Column("", lambda one: compared.name(one.other)),
-            Column("compared with", lambda one: compared.name(one.base)),
-            Column("step time", lambda one: f"{step_time(one.base.mean_s)} → {step_time(one.other.mean_s)}"),
+            Column("", lambda contrast: compared.name(contrast.other)),
+            Column("compared with", lambda contrast: compared.name(contrast.base)),
+            Column("step time", _step_times),
             Column("difference", _outcome),
         )
         yield Grid(caption, Table.by(columns, compared.contrasts))
     if remarks := tuple(_remarks(compared)):
         yield Remarks(remarks)
+
+
+def _step_times(contrast: Contrast) -> str:
+    return f"{step_time(contrast.base.mean_s)} → {step_time(contrast.other.mean_s)}"
 
 
 def _outcome(contrast: Contrast) -> Cell:
@@ -107,21 +111,21 @@ def _remarks(compared: Comparison) -> Iterator[Remark]:
         yield Remark(refused, "No run has a counterpart on the other side.")
     yield from (Remark(doubtful, remark.words) for remark in compared.comparability.warnings)
     if doubled := len(compared.runs) - len({run.id for run in compared.runs}):
-        words = f"{plural(doubled, 'run')} of both sides: the difference is smaller than it would be without."
+        words = f"{plural(doubled, 'run')} on both sides, which makes the difference smaller than it is."
         yield Remark(doubtful, words)
-    yield from (Remark(excluded, f"{label}: the other side has nothing like it.") for label in compared.unpaired)
+    yield from (Remark(excluded, f"{label}: no comparable run on the other side.") for label in compared.unpaired)
     yield from (Remark(excluded, f"Run {run_id}: {why}.") for run_id, why in compared.left_out)
 
 
 def repeats_grid(compared: Comparison) -> Grid:
-    """Groups of repeats with their noise."""
-    columns = (Column("", compared.name), Column("runs", lambda one: len(one.runs)), *_REPEATS)
+    """A table of groups of repeats with their noise."""
+    columns = (Column("", compared.name), Column("runs", lambda repeats: len(repeats.runs)), *_REPEATS)
     caption = f"Repeats: {MEASURE_WORDS[compared.measure]}, with its noise."
     return compact_grid(caption, Table.by(columns, compared.groups))
 
 
 def _run_table(runs: Sequence[RunResult]) -> Table:
-    """Runs without what all of them have in common."""
+    """A table of runs, each named by its differences from the others."""
     names = dict(zip((run.id for run in runs), distinctions(runs), strict=True))
     first, *figures = run_columns("compare")
     return Table.by((first, Column("", lambda row: names[row.id]), *figures), map(row_from_result, runs))
@@ -129,14 +133,14 @@ def _run_table(runs: Sequence[RunResult]) -> Table:
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """A marked group, and its newest run with its whole log."""
+    """A marked group, and its newest run with the whole log."""
 
     group: ResultGroup
     newest: RunResult
 
     @property
     def figures(self) -> Figures | None:
-        """The figures by the mean step time of repeats."""
+        """Figures by the mean step time of the repeats."""
         repeats = self.group.repeats
         return figures_of(repeats.runs[-1].plan, repeats.mean_s) if repeats else None
 
@@ -149,15 +153,15 @@ def side_by_side(
 ) -> Answer:
     """Marked groups, each compared with the first.
 
-    `newest`: the newest run of each, with its whole log. `comparisons` and `differences`: of each further group with
-    the first one.
+    `newest`: the newest run of each group, with its whole log. `comparisons` and `differences`: each further group
+    against the first one.
     """
     names = side_names(marked)
 
     def blocks() -> Iterator[Block]:
         for name, compared in zip(names[1:], comparisons, strict=True):
-            found = tuple(difference_blocks(compared))
-            yield from found if len(names) == 2 else [Section(f"{name}, compared with {names[0]}", found)]
+            parts = tuple(difference_blocks(compared))
+            yield from parts if len(names) == 2 else [Section(f"{name}, compared with {names[0]}", parts)]
         yield _figures_grid(names, [_Side(*pair) for pair in zip(marked, newest, strict=True)])
         for changed in differences:
             yield from change_blocks(changed, with_texts=True)
@@ -165,20 +169,27 @@ def side_by_side(
     return Answer(
         f"{len(marked)} side by side",
         lambda: tuple(blocks()),
-        lambda: [comparison_document(one, (), other) for one, other in zip(comparisons, differences, strict=True)],
+        lambda: [
+            comparison_document(compared, (), changed)
+            for compared, changed in zip(comparisons, differences, strict=True)
+        ],
     )
 
 
 def side_names(marked: Sequence[ResultGroup]) -> list[str]:
-    """A run's id; of a group the respects in which it differs from the others."""
-    apart = distinctions([one.first for one in marked])
-    names = [words if one.by == "configuration" else one.title for one, words in zip(marked, apart, strict=True)]
-    singles = [one.first.id if one.by == "none" else "" for one in marked]
-    return [single or name or group_name(one) for single, name, one in zip(singles, names, marked, strict=True)]
+    """Names of the sides: the id of a single run, the title of a group, or its differences from the other groups."""
+    differences = distinctions([group.first for group in marked])
+    return [_side_name(*pair) for pair in zip(marked, differences, strict=True)]
+
+
+def _side_name(group: ResultGroup, differences: str) -> str:
+    if group.by == "none":
+        return group.first.id
+    return (differences if group.by == "configuration" else group.title) or group_name(group)
 
 
 def _figures_grid(names: Sequence[str], sides: Sequence[_Side]) -> Grid:
-    """A row for each figure that some side has, and a column for each side."""
+    """A table with a row for each figure that any side has, and a column for each side."""
     rows = ((column.heading, *map(column.cell, sides)) for column in _SIDE)
     known = [row for row in rows if any(cell is not None for cell in row[1:])]
     return Grid("", Table.of(("", *names), known), fold="columns")
@@ -206,8 +217,8 @@ def _verdicts(side: _Side) -> Cell:
 
 
 def _checkpoint(side: _Side) -> str | None:
-    saves = [one.seconds for one in side.newest.checkpoints if one.kind == "save"]
-    return f"{seconds(max(saves))} at most" if saves else None
+    saves = [checkpoint.seconds for checkpoint in side.newest.checkpoints if checkpoint.kind == "save"]
+    return f"up to {seconds(max(saves))}" if saves else None
 
 
 _SIDE: tuple[Column, ...] = (
@@ -218,8 +229,8 @@ _SIDE: tuple[Column, ...] = (
     Column("verdicts", _verdicts),
     Column("loss", "newest.loss.words"),
     Column("checkpoint", _checkpoint),
-    Column("simulated", lambda side: "yes: nothing was trained" if side.newest.simulated else None),
+    Column("simulated", lambda side: "yes: no GPU trained anything" if side.newest.simulated else None),
     Column("restarts", lambda side: side.newest.restarts or None),
     Column("nodes", lambda side: (side.newest.job and side.newest.job.node_list) or None),
 )
-"""Rows of the figures side by side; from the loss on of the newest run, by its log and its scheduler."""
+"""Rows of the figures side by side. `loss` and the rows after it are those of the newest run."""

@@ -1,4 +1,4 @@
-"""`disk`: everything that this program put on a cluster, and the outcome of a removal."""
+"""`disk`: everything that this program has stored on a cluster, and the outcome of a removal."""
 
 from __future__ import annotations
 
@@ -13,52 +13,52 @@ from llmb_tui.language.states import Tone, severity_label
 from llmb_tui.language.text import plural
 
 
-def _tone(thing: InstallItem) -> Tone:
-    """A thing that cannot be removed is quiet."""
-    return "quiet" if thing.kept else "plain"
+def _tone(item: InstallItem) -> Tone:
+    """Tone of an item: quiet if it cannot be removed."""
+    return "quiet" if item.kept else "plain"
 
 
-def _size(thing: InstallItem) -> Cell:
-    return None if thing.size is None else Quantity(thing.size, byte_size, _tone(thing))
+def _size(item: InstallItem) -> Cell:
+    return None if item.size is None else Quantity(item.size, byte_size, _tone(item))
 
 
-def _text(thing: InstallItem, text: str) -> Cell:
-    return Toned(text, _tone(thing)) if text else None
+def _text(item: InstallItem, text: str) -> Cell:
+    return Toned(text, _tone(item)) if text else None
 
 
-THING: tuple[Column, ...] = (
+ITEM_COLUMNS: tuple[Column, ...] = (
     Column("size", _size, name="size", width=8),
-    Column("what", lambda thing: _text(thing, KINDS[thing.kind]), name="what", width=19),
-    Column("run", lambda thing: _text(thing, " ".join(thing.run_ids)), name="run", width=16),
-    Column("name", lambda thing: _text(thing, thing.path), name="name"),
+    Column("kind", lambda item: _text(item, KINDS[item.kind]), name="what", width=19),
+    Column("run", lambda item: _text(item, " ".join(item.run_ids)), name="run", width=16),
+    Column("name", lambda item: _text(item, item.path), name="name"),
 )
-"""Columns for things below the install directory."""
-_KEPT = Column("stays because", "kept")
+"""Columns for items in the install directory."""
+_KEPT = Column("kept because", "kept")
 
 
-def disk(cluster: str, directory: str, things: Sequence[InstallItem], more: int) -> Answer:
-    """The things below the install directory, the largest first, and the number of `more` things that have no name."""
+def disk(cluster: str, directory: str, items: Sequence[InstallItem], more: int) -> Answer:
+    """The items in the install directory, the largest first; `more`: number of items that are not listed."""
     return Answer(
         f"Disk of {cluster}",
-        lambda: _blocks(directory, things, more),
-        lambda: {"cluster": cluster, "directory": directory, "things": [*map(_document, things)], "more": more},
+        lambda: _blocks(directory, items, more),
+        lambda: {"cluster": cluster, "directory": directory, "things": [*map(_document, items)], "more": more},
     )
 
 
-def largest_first(things: Sequence[InstallItem]) -> list[InstallItem]:
-    """Things by size, largest first; unknown sizes last."""
-    return sorted(things, key=lambda thing: thing.size or 0, reverse=True)
+def largest_first(items: Sequence[InstallItem]) -> list[InstallItem]:
+    """Items by size, largest first; unknown sizes last."""
+    return sorted(items, key=lambda item: item.size or 0, reverse=True)
 
 
-def summary(things: Sequence[InstallItem]) -> str:
-    """The number and size of things, and the size of those that can be removed."""
-    can_go = total_size([thing for thing in things if not thing.kept])
-    return f"{plural(len(things), 'thing')}, {total_size(things)}; {can_go} of it can be removed."
+def summary(items: Sequence[InstallItem]) -> str:
+    """Number and size of the items, and size of those that can be removed."""
+    removable = total_size([item for item in items if not item.kept])
+    return f"{plural(len(items), 'item')}, {total_size(items)}; {removable} can be removed."
 
 
-def removal_question(cluster: str, things: Sequence[InstallItem]) -> str:
+def removal_question(cluster: str, items: Sequence[InstallItem]) -> str:
     """The question before a removal."""
-    return f"Remove {plural(len(things), 'thing')}, {total_size(things)}, from {cluster}?"
+    return f"Remove {plural(len(items), 'item')}, {total_size(items)}, from {cluster}?"
 
 
 def removal(cluster: str, outcome: Removal) -> Answer:
@@ -70,15 +70,15 @@ def removal(cluster: str, outcome: Removal) -> Answer:
 
 
 def removal_words(outcome: Removal) -> str:
-    """The outcome of a removal in one line."""
+    """The outcome of a removal as one line."""
     return " ".join((_removed(outcome), *_not_removed(outcome)))
 
 
-def _blocks(directory: str, things: Sequence[InstallItem], more: int) -> list[Block]:
-    blocks: list[Block] = [Grid("", Table.by((*THING, _KEPT), largest_first(things)))] if things else []
-    blocks.append(Text(f"Below {directory}: {summary(things)}"))
+def _blocks(directory: str, items: Sequence[InstallItem], more: int) -> list[Block]:
+    blocks: list[Block] = [Grid("", Table.by((*ITEM_COLUMNS, _KEPT), largest_first(items)))] if items else []
+    blocks.append(Text(f"In {directory}: {summary(items)}"))
     if more:
-        words = f"{plural(more, 'thing')} more {'is' if more == 1 else 'are'} not listed: of other names, or too many."
+        words = f"{plural(more, 'further item')} not listed: the name is unknown, or the limit of the list is reached."
         blocks.append(Remarks((Remark(severity_label("note"), words),)))
     return blocks
 
@@ -93,14 +93,14 @@ def _outcome_blocks(cluster: str, outcome: Removal) -> list[Block]:
 
 
 def _removed(outcome: Removal) -> str:
-    return f"{plural(len(outcome.removed), 'thing')} removed."
+    return f"{plural(len(outcome.removed), 'item')} removed."
 
 
 def _not_removed(outcome: Removal) -> list[str]:
-    stays = [f"{path} stays. {why}" for path, why in outcome.kept.items()]
-    return [*stays, *([outcome.left] if outcome.left else [])]
+    kept = [f"{path} was not removed. {why}" for path, why in outcome.kept.items()]
+    return [*kept, *([outcome.left] if outcome.left else [])]
 
 
-def _document(thing: InstallItem) -> dict[str, object]:
-    runs = list(thing.run_ids)
-    return {"name": thing.path, "kind": thing.kind, "bytes": thing.size, "runs": runs, "kept": thing.kept or None}
+def _document(item: InstallItem) -> dict[str, object]:
+    runs = list(item.run_ids)
+    return {"name": item.path, "kind": item.kind, "bytes": item.size, "runs": runs, "kept": item.kept or None}

@@ -1,4 +1,4 @@
-"""`export` and `verify`: the contents of an archive of runs, and the check of its claims against them."""
+"""`export` and `verify`: the contents of an archive of runs, and the checks of such an archive."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from llmb_tui.language.states import finding_label, state_label
 from llmb_tui.language.text import plural
 
 _FINDING: tuple[Column, ...] = (
-    Column("run", lambda one: one.run or None),
-    Column("what", "what"),
-    Column("outcome", lambda one: State(one.outcome, finding_label(one.outcome))),
+    Column("run", lambda finding: finding.run or None),
+    Column("check", "what"),
+    Column("outcome", lambda finding: State(finding.outcome, finding_label(finding.outcome))),
     Column("found", "words"),
 )
 
 
-def exported(file: Path, size: int, manifest: Manifest) -> Answer:
-    """An archive that was written, of that many bytes, and what is not in it."""
+def export_answer(file: Path, size: int, manifest: Manifest) -> Answer:
+    """A new archive of `size` bytes, and the files that it does not contain."""
     runs, files = plural(len(manifest.runs), "run"), plural(len(manifest.members), "file")
-    lacks = [f"run {one.run}: missing is the {one.what}. {one.why}" for one in manifest.missing]
+    lacks = [f"run {part.run}: missing {part.what}. {part.why}" for part in manifest.missing]
     blocks = (
         Text(f"{file}: {runs}, {files}, {byte_size(size)}", strong=True),
-        Bullets((*lacks, *([WHAT] if manifest.anonymous else []), f"Left out: {', '.join(manifest.left_out)}.")),
-        Text(f"`llmb-tui verify {file.name}` checks it, on any machine. {CAVEAT}", "quiet"),
+        Bullets((*lacks, *([WHAT] if manifest.anonymous else []), f"Not included: {', '.join(manifest.left_out)}.")),
+        Text(f"`llmb-tui verify {file.name}` checks the archive on any machine. {CAVEAT}", "quiet"),
     )
     return Answer("Exported", lambda: blocks, lambda: _export_document(file, size, manifest), copy=str(file))
 
 
-def verified(file: str, verification: Verification) -> Answer:
-    """Whether all that can be checked of an archive agrees."""
+def verification_answer(file: str, verification: Verification) -> Answer:
+    """The checks of an archive, and the recomputed results of its runs."""
     return Answer(
         f"Verification of {file}",
         lambda: tuple(_verification_blocks(verification)),
@@ -47,9 +47,9 @@ def verified(file: str, verification: Verification) -> Answer:
 
 def _verification_blocks(verification: Verification) -> Iterator[Block]:
     if verification.agrees:
-        yield Text("All that can be checked agrees.", "good", strong=True)
+        yield Text("Every check that is possible agrees.", "good", strong=True)
     else:
-        yield Text("Not all of it agrees.", "bad", strong=True)
+        yield Text("Some checks differ.", "bad", strong=True)
     yield Grid("", Table.by(_FINDING, verification.findings))
     if verification.results:
         yield Facts(
@@ -59,13 +59,15 @@ def _verification_blocks(verification: Verification) -> Iterator[Block]:
 
 
 def _result_words(result: Mapping[str, Any]) -> str:
-    """The recomputed result of a run."""
+    """The recomputed result of a run in words."""
     verdict, step = result["verdict"], result["step_time_s"]
     time = f"{step_time(step)} by the rule ({result['rule']})" if step is not None else "no step time by the rule"
-    said = f"{verdict['result']} {percent(verdict['ratio'] * 100)} of {verdict['against']}" if verdict else "no verdict"
+    judged = (
+        f"{verdict['result']} {percent(verdict['ratio'] * 100)} of {verdict['against']}" if verdict else "no verdict"
+    )
     simulated = "simulated, " if result["simulated"] else ""
     state = state_label(result["state"]).word
-    return f"{simulated}{state}, {result['steps_done']} of {result['steps_total']} steps, {time}, {said}"
+    return f"{simulated}{state}, {result['steps_done']} of {result['steps_total']} steps, {time}, {judged}"
 
 
 def _export_document(file: Path, size: int, manifest: Manifest) -> dict[str, Any]:
@@ -74,7 +76,7 @@ def _export_document(file: Path, size: int, manifest: Manifest) -> dict[str, Any
         "bytes": size,
         "files": len(manifest.members),
         **{name: getattr(manifest, name) for name in ("runs", "suites", "anonymous", "left_out")},
-        "missing": [{"id": one.run, "what": one.what, "why": one.why} for one in manifest.missing],
+        "missing": [{"id": part.run, "what": part.what, "why": part.why} for part in manifest.missing],
     }
 
 
@@ -88,7 +90,7 @@ def _verification_document(file: str, verification: Verification) -> dict[str, A
         "anonymous": manifest.anonymous,
         "runs": [{"id": run_id, **result} for run_id, result in verification.results.items()],
         "findings": [
-            {"id": one.run or None, "what": one.what, "outcome": one.outcome, "found": one.words}
-            for one in verification.findings
+            {"id": finding.run or None, "what": finding.what, "outcome": finding.outcome, "found": finding.words}
+            for finding in verification.findings
         ],
     }

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from llmb_tui.answers.answer import Answer
-from llmb_tui.answers.blocks import Block, Fact, Listing, Remark, Remarks, Section, Text, known
+from llmb_tui.answers.blocks import Block, Fact, Listing, Remark, Remarks, Section, Text, known_facts
 from llmb_tui.diagnosis.causes import Cause
 from llmb_tui.language.states import severity_label
 from llmb_tui.language.text import capital, plural
@@ -22,7 +22,11 @@ def explanation(value: Explanation) -> Answer:
 def _blocks(value: Explanation) -> Iterator[Block]:
     title = LOG_FORMATS[value.format].title if value.format else ""
     starts = f" in {plural(value.starts, 'start')}" if value.starts > 1 else ""
-    yield known(Fact("log", value.file, exact=True), Fact("training", f"{plural(value.steps, 'step')}{starts}"), Fact("format", title))
+    yield known_facts(
+        Fact("log", value.file, exact=True),
+        Fact("training", f"{plural(value.steps, 'step')}{starts}"),
+        Fact("format", title),
+    )
     for number, cause in enumerate(value.causes, 1):
         yield Section(f"{number}. {capital(cause.what)}", tuple(_cause_blocks(cause)))
     notes = []
@@ -45,7 +49,7 @@ def _blocks(value: Explanation) -> Iterator[Block]:
 def _cause_blocks(cause: Cause) -> Iterator[Block]:
     if cause.fix:
         yield Text(cause.fix)
-    yield known(Fact(f"line {cause.line_number}" if cause.line_number else "source", cause.why, exact=True))
+    yield known_facts(Fact(f"line {cause.line_number}" if cause.line_number else "source", cause.why, exact=True))
 
 
 def _document(value: Explanation) -> dict[str, Any]:

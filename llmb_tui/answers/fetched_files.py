@@ -1,4 +1,4 @@
-"""`fetched_files`: the files of a run that were fetched from its cluster, and a summary of the first profile."""
+"""`fetched_files`: files of a run that were fetched from its cluster, and a summary of the first profile."""
 
 from __future__ import annotations
 
@@ -59,28 +59,28 @@ def fetched_files(
 
 def _blocks(left: LeftFiles, target: Path, files: Sequence[Fetched], profile: Profile | None) -> Iterator[Block]:
     if not files:
-        yield Text(f"There is no such file below {left.folder}.")
+        yield Text(f"No files of the requested kinds in {left.folder}.")
     else:
-        here = [one for one in files if one.state != "refused"]
+        present = [file for file in files if file.state != "refused"]
         yield Grid("", Table.by(_FETCHED, files))
-        came = byte_size(sum(one.bytes_fetched for one in here))
-        yield Text(f"{plural(len(here), 'file')} in {target}; {came} came now.")
+        fetched = byte_size(sum(file.bytes_fetched for file in present))
+        yield Text(f"{plural(len(present), 'file')} in {target}, {fetched} of it fetched now.")
     if left.left_out:
         label = severity_label("note")
-        yield Remarks(tuple(Remark(label, f"{name} was left out. {why}") for name, why in left.left_out))
+        yield Remarks(tuple(Remark(label, f"{name} was not fetched. {why}") for name, why in left.left_out))
     if profile is not None:
         name, summary = profile
         nccl = percent(summary.nccl_pct)
-        caption = f"{name}: {seconds(summary.total_s)} of kernels, {nccl} of it NCCL's; the kernels that took longest:"
+        caption = f"{name}: {seconds(summary.total_s)} of kernel time, {nccl} of it in NCCL. Longest kernels:"
         yield Grid(caption, Table.by(_KERNEL, summary.kernels))
 
 
-def _document(one: Fetched) -> dict[str, object]:
+def _document(fetched: Fetched) -> dict[str, object]:
     return {
-        "name": one.file.name,
-        "kind": one.file.kind,
-        "bytes": one.file.size,
-        "state": one.state,
-        "bytes_fetched": one.bytes_fetched,
-        "why": clean_line(one.why) or None,
+        "name": fetched.file.name,
+        "kind": fetched.file.kind,
+        "bytes": fetched.file.size,
+        "state": fetched.state,
+        "bytes_fetched": fetched.bytes_fetched,
+        "why": clean_line(fetched.why) or None,
     }

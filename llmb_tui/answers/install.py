@@ -1,4 +1,4 @@
-"""`installed`: the steps of an install, as it left them."""
+"""`installed`: the steps of an install and their states."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _STEP: tuple[Column, ...] = (
 )
 
 
-def installed(cluster: str, steps: Sequence[StepState]) -> Answer:
-    """The steps of an install on a cluster."""
+def install_answer(cluster: str, steps: Sequence[StepState]) -> Answer:
+    """The steps of an install on a cluster, in order."""
     return Answer(
         f"Install on {cluster}", lambda: (Grid("", Table.by(_STEP, steps)),), lambda: [asdict(step) for step in steps]
     )

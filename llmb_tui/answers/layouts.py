@@ -11,7 +11,7 @@ from llmb_tui.answers.blocks import Block, Fact, Grid, Text
 from llmb_tui.answers.plan import memory_words, parallelism_column, plan_title, step_time_words
 from llmb_tui.answers.table import Cell, Column, State, Table, expected_cell, quantity
 from llmb_tui.language.quantities import count, gigabytes, percent_digits, step_time_digits
-from llmb_tui.language.states import memory_label
+from llmb_tui.language.states import NO_ESTIMATE, memory_label
 from llmb_tui.language.text import plural
 from llmb_tui.plan.document import document
 from llmb_tui.plan.plan import Plan
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from llmb_tui.plan.layouts import Layout, Layouts
 
 BANDS = (
-    "Two layouts whose bands overlap are equally fast as far as is known; a layout that was never tuned can be slower "
+    "If the bands of two layouts overlap, either can be the faster one. A layout that was never tuned can be slower "
     "than its band."
 )
 
@@ -30,19 +30,19 @@ def _memory_use(layout: Layout) -> Cell:
     return None if memory is None else State(memory.verdict, memory_label(memory.verdict))
 
 
-def _marks(layout: Layout) -> str:
+def _remarks(layout: Layout) -> str:
     return " ".join([*(["published"] if layout.published else []), *layout.unusual])
 
 
 LAYOUT: tuple[Column, ...] = (
     *(parallelism_column(name, "parallelism.") for name in ("tp", "pp", "cp", "ep", "dp", "vp", "mbs", "ga")),
     Column("step s", lambda layout: expected_cell(layout.estimate)),
-    Column("low", quantity("estimate.low_s", step_time_digits)),
-    Column("high", quantity("estimate.high_s", step_time_digits)),
+    Column("low s", quantity("estimate.low_s", step_time_digits)),
+    Column("high s", quantity("estimate.high_s", step_time_digits)),
     Column("MFU %", quantity("estimate.mfu_pct", percent_digits)),
     Column("memory", quantity("memory.peak_gb", gigabytes)),
-    Column("verdict", _memory_use),
-    Column("marks", _marks),
+    Column("memory use", _memory_use),
+    Column("remarks", _remarks),
 )
 
 
@@ -60,26 +60,26 @@ def layouts_answer(plan: Plan, ranking: Layouts) -> Answer:
 
 
 def layouts_summary(ranking: Layouts) -> str:
-    """The number of layouts, and of those that are listed."""
+    """Number of valid layouts, and of those that are listed."""
     if not ranking.best:
-        return "no layout divides these GPUs, this batch and this model: choose other numbers first"
+        return "no layout divides this number of GPUs, this batch and this model: change one of them"
     if ranking.valid <= len(ranking.best):
-        return f"every valid layout: {count(ranking.valid)}"
+        return f"all {plural(ranking.valid, 'valid layout')}"
     return f"the fastest {len(ranking.best)} of {count(ranking.valid)} valid layouts"
 
 
 def layout_facts(layout: Layout) -> Iterator[Fact]:
-    """The step time and the memory of a layout, and what is unusual about it."""
+    """Step time and memory of a layout, and its unusual values."""
     estimate, memory = layout.estimate, layout.memory
-    yield Fact("step time", step_time_words(estimate) if estimate else "no honest number can be given")
+    yield Fact("step time", step_time_words(estimate) if estimate else NO_ESTIMATE)
     if memory is not None:
         yield Fact("memory", memory_words(memory), tone=memory_label(memory.verdict).tone)
     yield from (Fact("unusual", words, tone="warning") for words in layout.unusual)
 
 
 def _blocks(plan: Plan, ranking: Layouts) -> Iterator[Block]:
-    runs = plan.parallelism
-    sizes = f"GBS {count(runs.gbs)}, sequence {count(runs.seq_len)}, {plural(runs.layers, 'layer')}"
+    batch = plan.parallelism
+    sizes = f"GBS {count(batch.gbs)}, sequence {count(batch.seq_len)}, {plural(batch.layers, 'layer')}"
     yield Text(f"{plan_title(plan)} · {sizes}: {layouts_summary(ranking)}", strong=True)
     if ranking.best:
         yield Grid("", Table.by(LAYOUT, ranking.best))

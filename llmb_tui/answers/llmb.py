@@ -23,7 +23,10 @@ def llmb(
     return Answer(
         f"llmb-run on {cluster}",
         lambda: _blocks(catalog, cluster, installs, runs, now),
-        lambda: {"installations": [_install(catalog, one) for one in installs], "runs": [*map(_document, runs)]},
+        lambda: {
+            "installations": [_install(catalog, install) for install in installs],
+            "runs": [*map(_document, runs)],
+        },
     )
 
 
@@ -42,13 +45,13 @@ def _blocks(
 
 
 def _settings(install: LlmbInstall) -> dict[str, str]:
-    """The settings that are fields of a profile, by the names of the fields."""
+    """Settings that are fields of a profile, by the names of the fields."""
     request, count = request_of(install)
-    return {**settings_of(install), "gpu_request": f"{request}, {count} on a node" if count else request}
+    return {**settings_of(install), "gpu_request": f"{request}, {count} per node" if count else request}
 
 
 def _install(catalog: Catalog, install: LlmbInstall) -> dict[str, Any]:
-    """The JSON object of an installation. No value of a variable is in it."""
+    """JSON object of an installation. It contains names of variables and none of their values."""
     request, count = request_of(install)
     names = ("path", "version", "release", "root", "repository", "cluster_name", "gpu_type", "architecture")
     environments = {workload.name: list(workload.environment) for workload in install.workloads}
@@ -66,7 +69,7 @@ def _install(catalog: Catalog, install: LlmbInstall) -> dict[str, Any]:
 
 
 def _document(importable: ImportableRun) -> dict[str, Any]:
-    """The JSON object of a run."""
+    """JSON object of a run."""
     run = importable.run
     return {
         "job_id": run.job_id,

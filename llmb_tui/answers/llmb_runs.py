@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def llmb_run_columns(now: float) -> tuple[Column, ...]:
-    """Columns of an `ImportableRun`; a run that cannot be opened is quiet. `now` is Unix time."""
+    """Columns for an `ImportableRun`; a run that cannot be opened is quiet. `now` is Unix time."""
     return (
         Column("job", lambda run: _text(run, run.run.job_id), name="job", width=10),
         Column("workload", lambda run: _text(run, _workload(run)), name="workload", width=27),
@@ -24,13 +24,13 @@ def llmb_run_columns(now: float) -> tuple[Column, ...]:
         Column("release", lambda run: _text(run, run.run.release), name="release", width=9),
         Column("submitted", lambda run: _submitted(run, now), name="submitted", width=21, drop=1),
         Column("age", lambda run: _age(run, now), name="age", width=7),
-        Column("here as", lambda run: _text(run, run.imported_id), name="here", width=19),
+        Column("imported as", lambda run: _text(run, run.imported_id), name="here", width=19),
         Column("cannot be opened because", "why_not", name="why"),
     )
 
 
 def runs_summary(cluster: str, runs: Collection[ImportableRun]) -> str:
-    """The number of runs, and of those that can be opened."""
+    """Number of runs, and of those that can be opened."""
     if not runs:
         return f"No run of llmb-run was found on {cluster}."
     return f"{cluster}: {len(runs)} found, {sum(run.can_be_opened for run in runs)} can be opened"
@@ -45,7 +45,7 @@ def _text(run: ImportableRun, text: str) -> Cell:
 
 
 def _workload(importable: ImportableRun) -> str:
-    """Workload, precision and, unless the workload's name has it, size."""
+    """Workload, precision and, unless the workload's name contains it, size."""
     run = importable.run
     words = f"{run.workload.removeprefix('pretrain_')} {run.dtype}".rstrip()
     return words if run.size in words else f"{words} {run.size}"
@@ -57,10 +57,10 @@ def _scale(importable: ImportableRun) -> Cell:
 
 
 def _submitted(importable: ImportableRun, now: float) -> Cell:
-    at = importable.run.written_at
-    return _text(importable, local_time(at, now)) if at else None
+    written_at = importable.run.written_at
+    return _text(importable, local_time(written_at, now)) if written_at else None
 
 
 def _age(importable: ImportableRun, now: float) -> Cell:
-    at = importable.run.written_at
-    return Quantity(now - at, age, _tone(importable)) if at else None
+    written_at = importable.run.written_at
+    return Quantity(now - written_at, age, _tone(importable)) if written_at else None

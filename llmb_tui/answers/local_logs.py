@@ -1,4 +1,4 @@
-"""`pruned_logs`: this machine's copies of logs that can be removed, and those that were."""
+"""`pruned_logs`: this machine's copies of logs that can be removed, and those that were removed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from llmb_tui.language.text import plural
 
 
 def log_table(logs: Sequence[LogCopies], now: float) -> Grid:
-    """Logs by their runs; `now` is Unix time."""
+    """A table of logs with their runs; `now` is Unix time."""
     columns = (
         Column("run", "run.id"),
         Column("workload", _workload),
@@ -29,7 +29,7 @@ def log_table(logs: Sequence[LogCopies], now: float) -> Grid:
 
 
 def pruned_logs(logs: LocalLogs, removed: Sequence[LogCopies], now: float) -> Answer:
-    """The logs that could be removed and still are here, and the number of `removed` ones; `now` is Unix time."""
+    """The removed logs, and the logs that can still be removed or must be kept; `now` is Unix time."""
     return Answer(
         "Copies of logs on this machine",
         lambda: tuple(_blocks(logs, removed, now)),
@@ -42,23 +42,27 @@ def pruned_logs(logs: LocalLogs, removed: Sequence[LogCopies], now: float) -> An
 
 
 def count_and_size(logs: Sequence[LogCopies]) -> str:
-    """The number and the size of logs."""
+    """Number and total size of logs."""
     return f"{plural(len(logs), 'log')} ({byte_size(sum(log.size for log in logs))})"
 
 
 def _blocks(logs: LocalLogs, removed: Sequence[LogCopies], now: float) -> Iterator[Block]:
-    here = [log for log in logs.removable if log not in removed]
+    remaining = [log for log in logs.removable if log not in removed]
     if removed:
         ids = ", ".join(log.run.id for log in removed)
-        yield Text(f"{count_and_size(removed)} removed; their verdicts and step times stay: {ids}")
-    if here:
-        yield log_table(here, now)
-        yield Text("Runs, plans, results and verdicts stay, and so do the logs on their clusters.")
+        yield Text(f"{count_and_size(removed)} removed, of runs whose verdicts and step times are kept: {ids}")
+    if remaining:
+        yield log_table(remaining, now)
+        yield Text(
+            "Only these copies are removed: runs, plans, results, verdicts and the logs on the clusters are kept."
+        )
     elif not removed:
-        yield Text("There is no log to remove.")
+        yield Text("No log can be removed.")
     if logs.kept:
         label = severity_label("note")
-        yield Remarks(tuple(Remark(label, f"The log of {run_id} stays. {why}") for run_id, why in logs.kept.items()))
+        yield Remarks(
+            tuple(Remark(label, f"The log of run {run_id} is kept. {why}") for run_id, why in logs.kept.items())
+        )
 
 
 def _workload(log: LogCopies) -> str:

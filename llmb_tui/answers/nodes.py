@@ -1,4 +1,4 @@
-"""`compare --nodes`: which nodes runs were slow with, the evidence for it, and the option that excludes them. Pure."""
+"""`compare --nodes`: nodes that slowed runs down, the evidence, and the option that excludes them. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _toned(finding: NodeFinding, text: str) -> Toned:
 
 
 def _percent(name: str, sign: str = "") -> Callable[[NodeFinding], Cell]:
-    """A value in per cent: CSV has its hundredths."""
+    """A cell function for a value in per cent; CSV has it in hundredths."""
 
     def cell(finding: NodeFinding) -> Cell:
         value: float | None = getattr(finding, name)
@@ -30,41 +30,41 @@ def _percent(name: str, sign: str = "") -> Callable[[NodeFinding], Cell]:
 
 
 _NODE: tuple[Column, ...] = (
-    Column("node", lambda one: _toned(one, compress(one.nodes))),
+    Column("node", lambda finding: _toned(finding, compress(finding.nodes))),
     Column("with", "runs_with", name="runs with"),
     Column("without", "runs_without"),
     Column("difference %", _percent("difference_pct", "+")),
     Column("noise %", _percent("noise_pct")),
     Column("chance %", quantity("chance", lambda part: two_digits(100 * part)), name="chance"),
-    Column("", lambda one: _toned(one, one.words)),
+    Column("", lambda finding: _toned(finding, finding.words)),
 )
-"""Columns of nodes, with how many runs they are compared; `chance`: how likely noise alone lets any node come out as
-far."""
+"""Columns for nodes, with the number of runs with and without them. `chance`: probability that noise alone makes any
+node deviate as far."""
 
 
-def nodes(found: SlowNodes, clusters: Sequence[str]) -> Answer:
-    """Which nodes of these clusters are slow."""
+def nodes(slow: SlowNodes, clusters: Sequence[str]) -> Answer:
+    """The slow nodes of these clusters."""
     return Answer(
         f"Slow nodes of {', '.join(clusters)}" if clusters else "Slow nodes",
-        lambda: tuple(node_blocks(found)),
-        lambda: nodes_document(found),
-        lambda: Table.for_programs(_NODE, found.findings),
-        copy=found.exclude,
-        no_copy="" if found.exclude else "No node is suspected, so there is nothing to exclude.",
+        lambda: tuple(node_blocks(slow)),
+        lambda: nodes_document(slow),
+        lambda: Table.for_programs(_NODE, slow.findings),
+        copy=slow.exclude,
+        no_copy="" if slow.exclude else "No node is suspected, so there is nothing to exclude.",
     )
 
 
-def node_blocks(found: SlowNodes) -> Iterator[Block]:
-    """The answer in a sentence, each node that has runs to compare, and the rule that names one."""
-    yield Text(found.words, "bad" if found.suspected else "plain", strong=True)
-    if found.exclude:
-        yield Text(f"To exclude them: {found.exclude}")
-    known = [one for one in found.findings if one.difference_pct is not None]
-    if known:
-        yield Grid("", Table.by(_NODE, known))
-    if others := [node for one in found.findings if one.difference_pct is None for node in one.nodes]:
-        yield Text(f"{plural(len(others), 'node')} without runs to compare with: {compress(others)}.", "quiet")
-    if found.passed_over:
-        excluded = f"{plural(found.passed_over, 'run')} excluded: no repeats, unknown nodes, or not comparable."
+def node_blocks(slow: SlowNodes) -> Iterator[Block]:
+    """The answer in a sentence, each node with comparable runs, and the rule by which a node is suspected."""
+    yield Text(slow.words, "bad" if slow.suspected else "plain", strong=True)
+    if slow.exclude:
+        yield Text(f"To exclude them: {slow.exclude}")
+    compared = [finding for finding in slow.findings if finding.difference_pct is not None]
+    if compared:
+        yield Grid("", Table.by(_NODE, compared))
+    if others := [node for finding in slow.findings if finding.difference_pct is None for node in finding.nodes]:
+        yield Text(f"{plural(len(others), 'node')} with nothing to compare with: {compress(others)}.", "quiet")
+    if slow.passed_over:
+        excluded = f"{plural(slow.passed_over, 'run')} excluded: no repeats, unknown nodes, or not comparable."
         yield Text(excluded, "quiet")
     yield Text(RULE, "quiet")

@@ -1,4 +1,4 @@
-"""`report`: the report of one run or of several and of suites, from its title to how its numbers were made."""
+"""`report`: the report of runs and suites. Each run has the sections of `run_sections`."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ from llmb_tui.answers.blocks import (
     Section,
     Text,
     compact_grid,
-    known,
+    known_facts,
 )
 from llmb_tui.answers.comparison import difference_blocks, repeats_grid
 from llmb_tui.answers.nodes import node_blocks
-from llmb_tui.answers.reported_run import SIMULATED, banner, subtitle, title
+from llmb_tui.answers.plan import plan_title
+from llmb_tui.answers.reported_run import SIMULATED, banner, subtitle
 from llmb_tui.answers.run_columns import run_columns
 from llmb_tui.answers.run_row import row_from_progress, row_from_result
 from llmb_tui.answers.run_sections import run_sections
@@ -44,20 +45,20 @@ from llmb_tui.suites.suites import Suites
 from llmb_tui.watch.state import BAD_ENDS
 
 _FOR_HISTORY = 3
-"""Runs of one configuration from which on it is worth a look over time."""
+"""Minimum number of runs of one configuration for a chart over time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reports:
-    """Reports of remembered runs and suites."""
+    """Reports of runs and suites that this machine knows."""
 
     runs: RunGatherer
     suites: Suites
 
     def report(self, names: Iterable[str], now: float) -> Answer:
-        """The report of these runs and suites, in order, each once; `now` is Unix time.
+        """The report of runs and suites, in order, each once; `now` is Unix time.
 
-        Raises LlmbError (exit code 1) for a name of neither.
+        Raises LlmbError (exit code 1) for a name that is neither a run nor a suite.
         """
         names = tuple(names)
         run_ids = dict.fromkeys(run_id for name in names for run_id in self.suites.run_ids(name))
@@ -66,12 +67,12 @@ class Reports:
 
 
 def report(runs: Sequence[ReportedRun], now: float, suites: Sequence[SuiteProgress] = ()) -> Answer:
-    """The report of these runs and suites, of which one is needed; `now` is Unix time."""
+    """The report of runs and suites, at least one of either; `now` is Unix time."""
     made = f"Made by llmb-tui {__version__} on {utc_time(now)}."
     blocks: tuple[Block, ...]
     if len(runs) == 1 and not suites:
-        (one,) = runs
-        name, about, blocks = title(one), subtitle(one), (banner(one), *run_sections(one))
+        (run,) = runs
+        name, about, blocks = plan_title(run.result.plan), subtitle(run), (banner(run), *run_sections(run))
     else:
         name, about = " and ".join(map(_suite_title, suites)) or f"{len(runs)} runs", _subtitle(runs, suites)
         blocks = (*_banners(runs, suites), *map(_suite, suites), *(_sections(runs) if runs else ()))
@@ -80,38 +81,38 @@ def report(runs: Sequence[ReportedRun], now: float, suites: Sequence[SuiteProgre
 
 
 def _subtitle(runs: Sequence[ReportedRun], suites: Sequence[SuiteProgress]) -> str:
-    clusters = dict.fromkeys([*(one.result.cluster for one in runs), *(suite.plan.suite.cluster for suite in suites)])
+    clusters = dict.fromkeys([*(run.result.cluster for run in runs), *(suite.plan.suite.cluster for suite in suites)])
     return f"{plural(len(runs), 'run')} on {', '.join(clusters)}{' (simulated)' if _simulated(runs) else ''}"
 
 
 def _banners(runs: Sequence[ReportedRun], suites: Sequence[SuiteProgress]) -> tuple[Banner, ...]:
     banners = tuple(filter(None, map(_suite_banner, suites))) or (_banner_of_all(runs),)
-    return tuple(replace(one, words=one.words + SIMULATED) for one in banners) if _simulated(runs) else banners
+    return tuple(replace(each, words=each.words + SIMULATED) for each in banners) if _simulated(runs) else banners
 
 
 def _simulated(runs: Sequence[ReportedRun]) -> bool:
-    return any(one.result.simulated for one in runs)
+    return any(run.result.simulated for run in runs)
 
 
 def _banner_of_all(runs: Sequence[ReportedRun]) -> Banner:
-    """The worst verdict of all that ended, and how many of each there are; no PASS where one did not end well."""
-    well = [one.result for one in runs if one.result.state not in BAD_ENDS]
-    counts, bad = Counter(one.verdict.result if one.verdict else "" for one in well), len(runs) - len(well)
-    given: list[VerdictResult] = [result for result in get_args(VerdictResult) if counts[result]]
-    said = [f"{counts[result]} {result}" for result in given]
-    said += [f"{plural(counts[''], 'run')} without a verdict"] if counts[""] else []
-    said += [f"{bad} did not end well"] if bad else []
-    worst = given[-1] if given and not (bad and given[-1] == "PASS") else None
-    return Banner(worst or "", f"Of {plural(len(runs), 'run')}: {', '.join(said) or 'nothing yet'}.")
+    """The worst verdict, and the number of runs with each verdict; never PASS if a run failed or was cancelled."""
+    judged = [run.result for run in runs if run.result.state not in BAD_ENDS]
+    counts, bad = Counter(run.verdict.result if run.verdict else "" for run in judged), len(runs) - len(judged)
+    verdicts: list[VerdictResult] = [result for result in get_args(VerdictResult) if counts[result]]
+    parts = [f"{counts[result]} {result}" for result in verdicts]
+    parts += [f"{counts['']} without a verdict"] if counts[""] else []
+    parts += [f"{bad} failed or cancelled"] if bad else []
+    worst = verdicts[-1] if verdicts and not (bad and verdicts[-1] == "PASS") else None
+    return Banner(worst or "", f"{plural(len(runs), 'run')}: {', '.join(parts) or 'no verdict yet'}.")
 
 
 def _suite_title(progress: SuiteProgress) -> str:
-    """As the operator calls it."""
+    """The name that the user gave the suite."""
     return f"Suite {progress.plan.suite.name}"
 
 
 def _suite_banner(progress: SuiteProgress) -> Banner | None:
-    """Its one verdict; None for a suite that gives none, or none yet."""
+    """The verdict of a suite; None for a suite without a verdict, or before it has one."""
     outcome = outcome_of(progress)
     if outcome.result is None:
         return None
@@ -119,50 +120,50 @@ def _suite_banner(progress: SuiteProgress) -> Banner | None:
 
 
 def _suite(progress: SuiteProgress) -> Section:
-    """What it was to answer, what it has answered, and how each of its rows stands."""
+    """A suite's purpose, its outcome, and the state of each row."""
     suite = progress.plan.suite
-    facts = known(
-        Fact("What it answers", SUITE_KINDS[suite.kind]),
+    facts = known_facts(
+        Fact("Purpose", SUITE_KINDS[suite.kind]),
         Fact("Suite", suite.id, exact=True),
         Fact("Cluster", suite.cluster),
-        Fact("Kept", utc_time(suite.created_at)),
-        Fact("Stands", progress.words),
+        Fact("Created", utc_time(suite.created_at)),
+        Fact("Progress", progress.words),
         Fact("Order", "" if suite.shuffle is None else f"shuffled, seed {suite.shuffle}"),
     )
     rows = compact_grid(
-        "Its runs, in the order of submission.", Table.by(run_columns("suite"), map(row_from_progress, progress.rows))
+        "Runs in the order of submission.", Table.by(run_columns("suite"), map(row_from_progress, progress.rows))
     )
     return Section(_suite_title(progress), (facts, Bullets(outcome_of(progress).lines), rows))
 
 
 def _sections(runs: Sequence[ReportedRun]) -> Iterator[Section]:
-    table = Table.by(run_columns("report"), [row_from_result(one.result) for one in runs])
-    caption = "Step times by the recipe's rule; each run has a part of its own below."
+    table = Table.by(run_columns("report"), [row_from_result(run.result) for run in runs])
+    caption = "Step times by the recipe's rule. Each run has its own section below."
     yield Section("All runs", (compact_grid(caption, table),))
     together = tuple(_together(runs))
     if together:
         yield Section("Side by side", together)
-    for one in runs:
-        head: tuple[Block, ...] = (Text(subtitle(one) + "."), banner(one))
-        yield Section(f"Run {one.result.id}: {title(one)}", head)
-        yield from run_sections(one, level=3, prefix=f"{one.result.id}-")
+    for run in runs:
+        head: tuple[Block, ...] = (Text(subtitle(run) + "."), banner(run))
+        yield Section(f"Run {run.result.id}: {plan_title(run.result.plan)}", head)
+        yield from run_sections(run, level=3, prefix=f"{run.result.id}-")
 
 
 def _together(runs: Sequence[ReportedRun]) -> Iterator[Block]:
-    """Repeats with their noise, differences where the runs are alike, curves over scales, changes over time."""
-    results = [one.result for one in runs]
+    """Repeats with their noise, differences of comparable runs, slow nodes, scaling curves and changes over time."""
+    results = [run.result for run in runs]
     compared = compare(results)
-    if any(len(one.runs) > 1 for one in compared.groups):
+    if any(len(repeats.runs) > 1 for repeats in compared.groups):
         yield repeats_grid(compared)
     yield from difference_blocks(compared)
-    found = slow_nodes(results)
-    if found.suspected:
-        yield from node_blocks(found)
-    for at, curve in enumerate(scaling_curves(results, compared.measure), 1):
-        ids = {run.id for run in curve.runs}
-        points = next((one.over_scale for one in runs if one.result.id in ids and one.over_scale), ())
-        yield from curve_blocks(curve, points, at)
-    for at, repeats in enumerate(compared.groups, 1):
+    slow = slow_nodes(results)
+    if slow.suspected:
+        yield from node_blocks(slow)
+    for number, curve in enumerate(scaling_curves(results, compared.measure), 1):
+        ids = {result.id for result in curve.runs}
+        points = next((run.over_scale for run in runs if run.result.id in ids and run.over_scale), ())
+        yield from curve_blocks(curve, points, number)
+    for number, repeats in enumerate(compared.groups, 1):
         chart = history_chart(repeats.runs) if len(repeats.runs) >= _FOR_HISTORY else None
         if chart is not None:
-            yield Picture(f"{chart.name}-{at}", replace(chart, title=f"Over time: {repeats.label}"))
+            yield Picture(f"{chart.name}-{number}", replace(chart, title=f"Over time: {repeats.label}"))

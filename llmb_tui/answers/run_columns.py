@@ -1,4 +1,4 @@
-"""`COLUMNS`: every column of every table of runs, once. A table takes those that name it, in this order. Pure."""
+"""`COLUMNS`: all columns of all tables of runs. A table has the columns that name it, in this order. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from llmb_tui.language.quantities import (
     tokens_per_s,
     two_digits,
 )
-from llmb_tui.language.states import VerdictResult, method_word, verdict_label
+from llmb_tui.language.states import NO_ESTIMATE, VerdictResult, method_word, verdict_label
+from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.plan.plan import expected_step_time
 
 RunTable = Literal[
@@ -38,17 +39,16 @@ RunTable = Literal[
     "results screen",
     "suite screen",
 ]
-"""A table by the output that it is part of. `results json`: values that a run's JSON object has under `result`, further
-to its own keys. `rule`: one of NVIDIA's rules. A screen puts marks, bars and ages, which change by themselves, between
-these columns."""
+"""A table, named by the output that contains it. `results json`: additional values under `result` in a run's JSON
+object. `rule`: a rule of NVIDIA's tools. Screens insert columns of their own, such as marks, bars and ages."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunColumn(Column):
-    """A column of tables of runs; its values are `RunRow`s."""
+    """A column of tables of runs, whose rows are `RunRow`s."""
 
     shown: tuple[RunTable, ...] = ()
-    """The tables that have it."""
+    """Tables that have the column."""
 
 
 _CSV_NAMES: Mapping[RunTable, Mapping[str, str]] = {
@@ -59,7 +59,7 @@ _CSV_NAMES: Mapping[RunTable, Mapping[str, str]] = {
     },
     "rule csv": {"id": "run or log", "deviation s": "stdev s", "TFLOPS/GPU deviation": "TFLOPS stdev"},
 }  # fmt: skip
-"""Headings of CSV, which never change, by the names of columns that have another one."""
+"""Headings of CSV that differ from the column's name, by that name. They never change."""
 
 
 def run_columns(table: RunTable) -> tuple[RunColumn, ...]:
@@ -69,7 +69,7 @@ def run_columns(table: RunTable) -> tuple[RunColumn, ...]:
 
 
 def verdict_words(result: VerdictResult, ratio: float, reasons: tuple[str, ...], of: str = "") -> str:
-    """`PASS 98.5 %`; any other verdict has its reasons. `of`: the end of the sentence, such as ` of published`."""
+    """A verdict, `PASS 98.5 %`, with its reasons if it is not PASS. `of` follows the figure: ` of published`."""
     why = "" if result == "PASS" else " ".join(reasons)
     return f"{result} {percent(100 * ratio)}{of}{why and f': {why}'}"
 
@@ -84,6 +84,11 @@ def _gpus(write: Callable[[int, str], str]) -> Callable[[RunRow], Cell]:
     return lambda row: None if row.scale is None or row.gpu is None else write(row.scale, row.gpu)
 
 
+def _launch(row: RunRow) -> Cell:
+    """Name of the launch method, such as `our script`."""
+    return next((facts.title for facts in PROCEDURES.values() if facts.id == row.procedure), None)
+
+
 def _steps(row: RunRow) -> Cell:
     return None if row.steps_done is None else f"{row.steps_done}/{row.steps_total or '?'}"
 
@@ -95,19 +100,19 @@ def _expected(row: RunRow) -> Cell:
 
 
 def _verdict(row: RunRow) -> Cell:
-    """The verdict in words; without one, the reasons."""
+    """The verdict in words; without a verdict, the reasons."""
     if row.result is None or row.ratio is None:
         return _reasons(row) or None
     return verdict_words(row.result, row.ratio, row.reasons)
 
 
 def _result(row: RunRow) -> Cell:
-    """The verdict as a state. A run that ended badly has none, whatever it was until then."""
+    """The verdict as a state; None for a run that failed or was cancelled, whatever its verdict was before."""
     return None if row.result is None or row.ended_badly else State(row.result, verdict_label(row.result))
 
 
 def _outcome(row: RunRow) -> Cell:
-    """The verdict of a finished run, or how it ended without one: a run that is done is not good for that."""
+    """The verdict of a finished run; without a verdict, its state, in which `done` is not marked as good."""
     if row.state is not None and row.state.name == "done" and row.result is None:
         return State(row.state.name, row.state.label._replace(tone="quiet"))
     return _result(row) or row.state
@@ -118,7 +123,7 @@ def _speed_pct(row: RunRow) -> float | None:
 
 
 def _speed(row: RunRow) -> Cell:
-    """The speed in per cent of the expected one, and the origin of that: `98.5 % of published`."""
+    """Speed in per cent of the expected one, with the source of that: `98.5 % of published`."""
     share = _speed_pct(row)
     return None if share is None or row.method is None else f"{percent(share)} of {method_word(row.method)}"
 
@@ -132,8 +137,12 @@ def _reasons(row: RunRow) -> str:
 
 
 def _slowest(kind: str) -> Callable[[RunRow], Cell]:
-    """The slowest checkpoint: the others waited for it."""
-    return lambda row: max((one.seconds for one in row.checkpoints if one.kind == kind), default=None)
+    """A cell function for the slowest checkpoint of a kind."""
+
+    def cell(row: RunRow) -> Cell:
+        return max((checkpoint.seconds for checkpoint in row.checkpoints if checkpoint.kind == kind), default=None)
+
+    return cell
 
 
 _VERBS: tuple[RunTable, ...] = ("jobs", "results")
@@ -163,10 +172,9 @@ COLUMNS: tuple[RunColumn, ...] = (
     RunColumn("nodes", "node_count", shown=_PLAN),
     RunColumn("cluster", "cluster", "cluster", shown=("jobs", *_CSV, "compare csv", "report")),
     RunColumn("where", "cluster", "cluster", 5, shown=_SCREENS),
-    RunColumn(
-        "procedure", "procedure", "procedure", 9, drop=7,
-        shown=(*_VERBS, *_CSV, "compare csv", "report", *_SCREENS),
-    ),
+    RunColumn("procedure", "procedure", shown=(*_CSV, "compare csv")),
+    RunColumn("launch", _launch, "procedure", shown=(*_VERBS, "report")),
+    RunColumn("launch", "procedure", "procedure", 9, drop=7, shown=_SCREENS),  # no room for the name
     RunColumn(
         "state", "state", "state",
         shown=(*_VERBS, *_CSV, "compare csv", "suite", "report", "runs screen", "suite screen"),
@@ -179,7 +187,7 @@ COLUMNS: tuple[RunColumn, ...] = (
         "step s", quantity("step_time_s", step_time_digits), "step_time_s", 6, figures=True,
         shown=("jobs", *_FIGURES, "suite", "report", "results screen", "suite screen"),
     ),
-    RunColumn("rule", "rule", shown=("compare csv",)),  # which has it behind the step time
+    RunColumn("rule", "rule", shown=("compare csv",)),  # CSV has the rule behind the step time
     RunColumn(
         "median s", quantity("median_s", step_time_digits), "median_step_time_s", 8, figures=True,
         shown=(*_VERBS, *_CSV, "runs screen"),
@@ -192,9 +200,9 @@ COLUMNS: tuple[RunColumn, ...] = (
     RunColumn("steady_high_s", "steady.high", shown=_CSV),
     RunColumn("± %", quantity(_noise_pct, two_digits), "noise_pct", 4, figures=True, drop=6, shown=("results screen",)),
     RunColumn("expected s", _expected, "expected_s", shown=("results", *_CSV, *_PLAN, "suite", "report")),
-    RunColumn("from s", quantity("low_s", step_time_digits), shown=_PLAN),
-    RunColumn("to s", quantity("high_s", step_time_digits), shown=_PLAN),
-    RunColumn("source", lambda row: method_word(row.method) if row.method else "no estimate", shown=_PLAN),
+    RunColumn("low s", quantity("low_s", step_time_digits), shown=_PLAN),
+    RunColumn("high s", quantity("high_s", step_time_digits), shown=_PLAN),
+    RunColumn("source", lambda row: method_word(row.method) if row.method else NO_ESTIMATE, shown=_PLAN),
     RunColumn("expected_by", "method", shown=_CSV),
     RunColumn("published_s", "published_s", shown=_CSV),
     RunColumn(

@@ -1,4 +1,4 @@
-"""`RunRow`: one run in any table of runs, whatever its figures were read from. Pure."""
+"""`RunRow`: a run in any table of runs, from any source of its figures. Pure."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _SELECTION = ("workload", "release", "size", "gpu", "dtype", "scale")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRow:
-    """All that a table of runs can show of one run. Times are seconds; None and an empty text are unknown."""
+    """Everything that a table can show of a run. Times are in seconds; None and an empty text are unknown."""
 
     key: str = ""
     """Name of the run in its suite."""
     id: str = ""
-    """Run id, or the path of a log; empty for a row of a suite that has no run yet."""
+    """Run id, or path of a log; empty for a row of a suite without a run."""
     state: State | None = None
     workload: str | None = None
     release: str | None = None
@@ -43,7 +43,7 @@ class RunRow:
     scale: int | None = None
     """Number of GPUs."""
     node_count: int | None = None
-    """Number of nodes by the plan."""
+    """Planned number of nodes."""
     time_limit: str = ""
     gpu_hours: float | None = None
     """Expected cost of the training steps."""
@@ -52,17 +52,17 @@ class RunRow:
     """Lower end of the band of the expected step time."""
     high_s: float | None = None
     method: Method | None = None
-    """Origin of the expected step time."""
+    """Source of the expected step time."""
     published_s: float | None = None
     cluster: str | None = None
     procedure: str | None = None
     job_ids: tuple[str, ...] = ()
     made_at: float = 0.0
-    """Unix time of the submission; without one, of the end of the log or of the plan."""
+    """Unix time of the submission; without a submission, of the log's last line or of the plan."""
     steps_done: int | None = None
     steps_total: int | None = None
     step_time_s: float | None = None
-    """By the recipe's rule."""
+    """Step time by the recipe's rule."""
     rule: str = ""
     median_s: float | None = None
     """Median of the steps after the warm-up."""
@@ -73,14 +73,14 @@ class RunRow:
     """Expected step time / measured step time."""
     against: str | None = None
     reasons: tuple[str, ...] = ()
-    """Reasons of the verdict; without one, why there is none."""
+    """Reasons for the verdict; without a verdict, the reasons why."""
     note: Note = NO_NOTE
     steady: SampleStatistics | None = None
-    """The steps that the rule's window has; for a rule of the last step, those after the warm-up."""
+    """Steps in the rule's window; for a rule of the last step, the steps after the warm-up."""
     figures: Figures | None = None
-    """By the step time of the rule."""
+    """Figures by the step time of the rule."""
     logged_tflops_per_gpu: float | None = None
-    """Mean of the TFLOPS that the training itself logged."""
+    """Mean of the TFLOPS that the training program logged."""
     loss: str = ""
     """Whether the loss falls, in words."""
     loss_against_first_pct: float | None = None
@@ -92,7 +92,7 @@ class RunRow:
 
     @property
     def ended_badly(self) -> bool:
-        """True if the job failed or was cancelled; a verdict on its earlier steps does not count for the run."""
+        """Whether the job failed or was cancelled; a verdict on its earlier steps does not count for the run."""
         return self.state is not None and self.state.name in BAD_ENDS
 
     @property
@@ -109,7 +109,7 @@ class RunRow:
 
 
 def row_from_document(document: Mapping[str, Any]) -> RunRow:
-    """The row of a run's JSON object, with the key `result` or without: of `jobs`, `results` and of any log."""
+    """Row of a run's JSON object, with or without the key `result`: from `jobs`, `results` or any log."""
     selection, state, verdict = document["selection"] or {}, document["state"], document["verdict"]
     values: dict[str, Any] = {name: selection.get(name) for name in _SELECTION}
     if result := document.get("result"):
@@ -164,12 +164,12 @@ def _result_values(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def row_from_record(record: RunRecord, note: Note = NO_NOTE) -> RunRow:
-    """The row of a run, without what takes all of its step times: `steady` and `figures`."""
+    """Row of a run without `steady` and `figures`, which need all of its step times."""
     return RunRow(**_record_values(record), note=note)
 
 
 def row_from_result(result: RunResult, note: Note = NO_NOTE) -> RunRow:
-    """The row of a run with its figures, and with its checkpoints and its loss if its log was read."""
+    """Row of a run with its figures, and with its checkpoints and its loss if its log was read."""
     loss = result.loss
     return RunRow(
         **_record_values(result.record),
@@ -184,7 +184,7 @@ def row_from_result(result: RunResult, note: Note = NO_NOTE) -> RunRow:
 
 
 def row_from_plan(planned: PlannedRow) -> RunRow:
-    """The row of a suite's run before it is submitted."""
+    """Row of a suite's run before it is submitted."""
     row = planned.row
     return RunRow(
         **_plan_values(planned.plan),
@@ -196,12 +196,12 @@ def row_from_plan(planned: PlannedRow) -> RunRow:
 
 
 def row_from_progress(progress: RowProgress) -> RunRow:
-    """The row of a suite's run; only a finished run has a step time and a verdict."""
+    """Row of a suite's run; only a finished run has a step time and a verdict."""
     row, record = progress.planned.row, progress.record
     values = _record_values(record) if record else _plan_values(progress.planned.plan)
-    own = {"id": row.run_id if record else "", "procedure": row.procedure, "key": row.key}
-    judged = {"step_time_s": progress.step_time_s, "result": progress.result}
-    return RunRow(**{**values, **own, **judged, "state": State(progress.state, progress.label)})
+    names = {"id": row.run_id if record else "", "procedure": row.procedure, "key": row.key}
+    outcome = {"step_time_s": progress.step_time_s, "result": progress.result}
+    return RunRow(**{**values, **names, **outcome, "state": State(progress.state, progress.label)})
 
 
 def _plan_values(plan: Plan) -> dict[str, Any]:

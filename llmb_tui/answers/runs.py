@@ -1,4 +1,4 @@
-"""`runs`, `run`: how all runs stand, and how one of them stands. Pure."""
+"""`runs`, `run`: the states of all runs, and of a single run. Pure."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from llmb_tui.answers.table import Table
 
 
 def runs(rows: Sequence[RunRow], documents: Sequence[Mapping[str, Any]]) -> Answer:
-    """The list of runs in the order of the rows; notes have a column if a run has one."""
+    """The list of runs in the order of the rows; it has a column of notes if any run has a note."""
     return Answer("Runs", lambda: (Grid("", _table(rows)),), lambda: documents, lambda: _table(rows))
 
 
 def run(row: RunRow, document: Mapping[str, Any]) -> Answer:
-    """One run as it stands."""
+    """The current state of a run."""
     return Answer(f"Run {row.id}", lambda: (Grid("", _table([row])),), lambda: document, lambda: _table([row]))
 
 

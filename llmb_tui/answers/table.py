@@ -1,4 +1,4 @@
-"""`Table`: headings and rows of cells, before a writer makes text of them. `Column` names what a table shows. Pure."""
+"""`Table`: headings and rows of cells, before a writer makes text of them; `Column`: a column and its values. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from llmb_tui.plan.plan import Estimate, expected_step_time
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number and its kind: the function of `language.quantities` that writes it for people."""
+    """A number, with the function of `language.quantities` that writes it for people."""
 
     value: float
     text: Callable[[float], str]
@@ -23,56 +23,56 @@ class Quantity:
 
 
 class State(NamedTuple):
-    """A member of a set of `language.states`: CSV and JSON have its name, people read its label."""
+    """A member of a set of `language.states`: CSV and JSON contain its name, people read its label."""
 
     name: str
     label: Label
 
 
 class Toned(NamedTuple):
-    """A text whose tone is not plain."""
+    """A text with a tone."""
 
     text: str
     tone: Tone
 
 
 Cell = str | int | float | Quantity | State | Toned | None
-"""A text may be remote. None and a float that is not finite are unknown."""
+"""The value of a cell. A text may come from a cluster. None and a float that is not finite are unknown."""
 
 UNKNOWN = "–"
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of tables of one kind of thing, such as runs or nodes."""
+    """A column of tables of one kind of object, such as runs or nodes."""
 
     heading: str
-    """For people, with the unit."""
+    """Heading for people, with the unit."""
     value: str | Callable[[Any], Cell]
-    """Path of the value as `value_at` takes it, or a function that returns the cell of a thing."""
+    """Path of the value in a row's object, as for `value_at`, or a function that returns the object's cell."""
     name: str = ""
-    """Key on a screen, and heading in CSV if that differs from `heading`."""
+    """Key on a screen and heading in CSV; if empty, `heading` is both."""
     width: int = 0
-    """Cells on a screen, more where there is room for a wider text. 0: as many as its widest text has; the last column
-    of a table has what remains then."""
+    """Width in cells on a screen; a wider text gets more if there is room. 0: the width of the widest text, and for the
+    last column of a table the remaining width."""
     figures: bool = False
-    """Aligned to the right on a screen; everywhere else a column of numbers is, by its cells."""
+    """Whether the column is aligned to the right on a screen. Other outputs align columns of numbers by their cells."""
     drop: int = 0
-    """Order of leaving on a screen that is too narrow: the highest number first, 0 never."""
+    """Order in which columns are hidden on a narrow screen: the highest number first, 0 never."""
 
     @property
     def key(self) -> str:
-        """Its name, which is its heading unless it has another."""
+        """The name, or the heading if the name is empty."""
         return self.name or self.heading
 
-    def cell(self, thing: object) -> Cell:
-        """The cell of a thing."""
-        return value_at(thing, self.value) if isinstance(self.value, str) else self.value(thing)
+    def cell(self, item: object) -> Cell:
+        """The cell of this column in the row of an object."""
+        return value_at(item, self.value) if isinstance(self.value, str) else self.value(item)
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows are as long as the headings."""
+    """A table whose rows are as long as its headings."""
 
     headings: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
@@ -83,57 +83,54 @@ class Table:
         return cls(tuple(headings), tuple(tuple(row) for row in rows))
 
     @classmethod
-    def by(cls, columns: Sequence[Column], things: Iterable[object]) -> Table:
-        """A table for people: a row for each thing."""
-        rows = [[column.cell(one) for column in columns] for one in things]
+    def by(cls, columns: Sequence[Column], items: Iterable[object]) -> Table:
+        """A table for people with a row for each object."""
+        rows = [[column.cell(item) for column in columns] for item in items]
         return cls.of([column.heading for column in columns], rows)
 
     @classmethod
-    def for_programs(cls, columns: Sequence[Column], things: Iterable[object]) -> Table:
-        """The same under the names of the columns."""
-        rows = [[column.cell(one) for column in columns] for one in things]
+    def for_programs(cls, columns: Sequence[Column], items: Iterable[object]) -> Table:
+        """A table like `by`, with the names of the columns as headings."""
+        rows = [[column.cell(item) for column in columns] for item in items]
         return cls.of([column.key for column in columns], rows)
 
     @property
     def numeric(self) -> list[bool]:
-        """Columns that hold numbers only; they are aligned to the right."""
-        return [all(isinstance(row[at], int | float | Quantity | None) for row in self.rows) for at in self._places]
+        """Whether each column contains only numbers; such a column is aligned to the right."""
+        indexes = range(len(self.headings))
+        return [all(isinstance(row[index], int | float | Quantity | None) for row in self.rows) for index in indexes]
 
     def texts(self) -> list[list[str]]:
         """The rows as people read them."""
         return [[cell_text(cell) for cell in row] for row in self.rows]
 
-    @property
-    def _places(self) -> range:
-        return range(len(self.headings))
 
-
-def value_at(one: Any, path: str) -> Any:
-    """Value of an object or a JSON object at a path of names, `steady.mean`; None where a part of it is None."""
+def value_at(item: Any, path: str) -> Any:
+    """Value of an object or a JSON object at a path of names, `steady.mean`; None if a part of the path is None."""
     for name in path.split("."):
-        if one is None:
+        if item is None:
             break
-        one = one.get(name) if isinstance(one, Mapping) else getattr(one, name)
-    return one
+        item = item.get(name) if isinstance(item, Mapping) else getattr(item, name)
+    return item
 
 
-def quantity(at: str | Callable[[Any], float | None], text: Callable[[float], str]) -> Callable[[Any], Cell]:
-    """The value of a column as a `Quantity`; `at` is a path as `value_at` takes it, or a function."""
+def quantity(source: str | Callable[[Any], float | None], text: Callable[[float], str]) -> Callable[[Any], Cell]:
+    """A cell function for a `Quantity`; `source` is a path as for `value_at`, or a function of the row's object."""
 
-    def cell(one: Any) -> Cell:
-        value = value_at(one, at) if isinstance(at, str) else at(one)
+    def cell(item: Any) -> Cell:
+        value = value_at(item, source) if isinstance(source, str) else source(item)
         return None if value is None else Quantity(value, text)
 
     return cell
 
 
 def expected_cell(estimate: Estimate | None) -> Cell:
-    """The expected step time, without its unit."""
+    """The expected step time without its unit; None without an estimate."""
     return None if estimate is None else Quantity(estimate.step_time_s, expected_step_time(estimate.method))
 
 
 def bare(cell: Cell) -> str | float | None:
-    """The value of a cell for programs: a number in full, the name of a state, a text."""
+    """Value of a cell for programs: a number in full precision, the name of a state, or a text."""
     match cell:
         case Quantity():
             return cell.value
@@ -146,7 +143,7 @@ def bare(cell: Cell) -> str | float | None:
 
 
 def cell_text(cell: Cell) -> str:
-    """A cell for people, on paper: a state has its word."""
+    """Text of a cell for people; a state has its word without the glyph."""
     if isinstance(cell, State):
         return cell.label.word
     value = bare(cell)
@@ -160,7 +157,7 @@ def cell_text(cell: Cell) -> str:
 
 
 def toned_text(cell: Cell) -> tuple[str, Tone]:
-    """Text and tone of a cell on a screen: glyph and word of a state; an unknown value is quiet."""
+    """Text and tone of a cell on a screen; a state has its glyph and word, an unknown value is quiet."""
     if isinstance(cell, State):
         return cell.label.text, cell.label.tone
     text = cell_text(cell)

@@ -1,7 +1,6 @@
-"""And without a screen? The same functions as verbs, with `--json`.
+"""The command line: each function of the program as a verb, with `--json`.
 
-Nothing heavy is imported here: `--help` answers at the speed of the interpreter, and each verb imports
-what it needs when it runs.
+This module imports nothing slow: `--help` is as fast as the interpreter, and a verb imports its modules when it runs.
 """
 
 from __future__ import annotations
@@ -29,19 +28,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         from llmb_tui.cli.output import abandon
 
-        abandon(sys.stdout)  # `| head` of what has no end of its own, or of `--help`
+        abandon(sys.stdout)  # the reader has closed the pipe, as `| head` does
         return 0
-    except Exception as fault:  # noqa: BLE001 - a fault must not look like a wrong request, which answers 1
+    except Exception as fault:  # noqa: BLE001 - a fault must not look like a wrong request, whose exit code is 1
         from llmb_tui.crash import report_of
 
-        if isinstance(fault, OSError) and (of_file := error_with_remedy(fault)):
-            return _failed(arguments, of_file, f"llmb-tui: {of_file}")
-        itself = LlmbError("llmb-tui itself failed.", f"{type(fault).__name__}.", "Report it, please.")
-        return _failed(arguments, itself, report_of(fault))
+        if isinstance(fault, OSError) and (file_error := error_with_remedy(fault)):
+            return _failed(arguments, file_error, f"llmb-tui: {file_error}")
+        internal = LlmbError("llmb-tui failed with an internal error.", f"{type(fault).__name__}.", "Please report it.")
+        return _failed(arguments, internal, report_of(fault))
 
 
 def _arguments(words: Sequence[str]) -> argparse.Namespace:
-    """What is asked for. The bare command needs to know no verb, and paints without."""
+    """Parse the command line. The bare command skips the parser, so that the wizard paints sooner."""
     if not words:
         from llmb_tui.cli.screen import wizard_verb
 
@@ -51,14 +50,14 @@ def _arguments(words: Sequence[str]) -> argparse.Namespace:
     return parser().parse_args(words)
 
 
-def _failed(arguments: argparse.Namespace, error: LlmbError, words: str = "") -> int:
-    """The exit code; with `--json` the answer is one document all the same, the last line of those that print lines."""
+def _failed(arguments: argparse.Namespace, error: LlmbError, text: str = "") -> int:
+    """Print an error and return its exit code; with `--json` also print it to stdout, as the last document."""
     import contextlib
 
     from llmb_tui.cli.output import OutputError, print_json, print_status
 
-    if words:
-        print_status(words)
+    if text:
+        print_status(text)
     if getattr(arguments, "json", False):
         parts = {"what": error.what, "why": error.why, "fix": error.fix}
         with contextlib.suppress(OutputError):
@@ -67,12 +66,12 @@ def _failed(arguments: argparse.Namespace, error: LlmbError, words: str = "") ->
     return error.exit_code
 
 
-def _run_id(given: str | None) -> str | None:
-    """The run that a verb was given, if there is one."""
+def _run_id(name: str | None) -> str | None:
+    """The verb's argument, if it is the id of a run."""
     from llmb_tui.launch.runs import Runs
     from llmb_tui.store.paths import UserPaths
 
     try:
-        return given if given is not None and Runs(UserPaths.of_user()).has(given) else None
-    except (LlmbError, RuntimeError, OSError):  # what goes wrong here may be what already failed
+        return name if name is not None and Runs(UserPaths.of_user()).has(name) else None
+    except (LlmbError, RuntimeError, OSError):  # the cause may be the error that is being reported
         return None

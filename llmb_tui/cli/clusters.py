@@ -1,4 +1,4 @@
-"""`clusters`, `doctor`, `install` and `submit`: saved clusters, what is found on one, and making a plan run there."""
+"""`clusters`, `doctor`, `install` and `submit`: save a cluster, check it, install on it and submit a run to it."""
 
 from __future__ import annotations
 
@@ -13,15 +13,22 @@ from contextlib import contextmanager
 from llmb_tui.answers.answer import Answer
 from llmb_tui.answers.blocks import Grid
 from llmb_tui.answers.cluster_check import cluster_check
-from llmb_tui.answers.install import installed
+from llmb_tui.answers.install import install_answer
 from llmb_tui.answers.table import Column, Table
 from llmb_tui.cli.flags import profile_flags, selection_mapping
-from llmb_tui.cli.output import answer, print_json, print_line, print_status, write
-from llmb_tui.cli.request import ask_for_selection, fill_from, print_command, request_of, say_problems
+from llmb_tui.cli.output import print_json, print_line, print_outcome, print_status, write
+from llmb_tui.cli.request import ask_for_selection, fill_from_run, print_command, print_warnings, request_from_flags
 from llmb_tui.cli.run_lines import RepeatLimiter
 from llmb_tui.cli.runs import print_run, settle
 from llmb_tui.cli.secrets import ask_for_key
-from llmb_tui.cli.user import agree, has_terminal, is_terminal, require_changes, terminal_prompter, user_services
+from llmb_tui.cli.user import (
+    has_terminal,
+    is_terminal,
+    require_changes,
+    require_confirmation,
+    terminal_prompter,
+    user_services,
+)
 from llmb_tui.cluster.failures import DisconnectedError, LoginNeededError, NoAnswerError, UnreachableError
 from llmb_tui.cluster.kinds import KINDS, UNNAMED
 from llmb_tui.cluster.profile_fields import ProfileField, text_of
@@ -32,7 +39,7 @@ from llmb_tui.language.states import check_label, install_label
 from llmb_tui.language.text import plural
 from llmb_tui.launch.prepared import PreparedRun
 from llmb_tui.launch.procedure_loader import preview
-from llmb_tui.launch.readiness import ClusterEvidence, failures, impossible, read_only_problems, refuse
+from llmb_tui.launch.readiness import ClusterEvidence, failures, read_only_problems, refuse, request_problems
 from llmb_tui.launch.refusal import withdrawal
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.step_state import StepState
@@ -43,8 +50,8 @@ from llmb_tui.preflight.secret import SecretId
 from llmb_tui.request import RunRequest
 from llmb_tui.services import Services
 
-_BROKEN = (DisconnectedError, LoginNeededError, NoAnswerError, UnreachableError)
-"""Before a submission, when nothing was sent yet: what became of one that has begun, `submit_once` says itself."""
+_CONNECTION_ERRORS = (DisconnectedError, LoginNeededError, NoAnswerError, UnreachableError)
+"""Lost connections before a submission, when nothing was sent yet. `submit_once` itself reports those during one."""
 _PROGRESS_EVERY_S = 15.0
 _TITLE = 20
 _PROFILE = (
@@ -57,14 +64,15 @@ _PROFILE = (
 
 
 def clusters_verb(arguments: argparse.Namespace) -> int:
-    """The saved clusters; with `add` one more is saved."""
+    """List the saved clusters; with `add`, save another."""
     services = user_services(arguments)
     if arguments.action == "add":
         return _add_cluster(services, arguments)
     add = _example(UNNAMED)
     given = [field.flag for field in _all_flags() if getattr(arguments, field.name)]
     if arguments.name is not None or given:
-        raise LlmbError(f"{', '.join(given) or 'A name'} goes with `clusters add`.", fix=f"`{add}`", exit_code=1)
+        what = f"`clusters` takes {', '.join(given) or 'a name'} only with `add`."
+        raise LlmbError(what, fix=f"`{add}`", exit_code=1)
     profiles = services.clusters.profiles()
     if arguments.json or profiles:
         table = Table.by(_PROFILE, profiles)
@@ -72,13 +80,13 @@ def clusters_verb(arguments: argparse.Namespace) -> int:
         write(Answer("Saved clusters", lambda: (Grid("", table),), lambda: document), arguments)
     else:
         print_status(
-            f"No cluster is saved. `{add}` saves one; so does the wizard (`llmb-tui`), which offers what there is."
+            f"No clusters yet. `{add}` saves one; the wizard (`llmb-tui`) also offers its accounts and partitions."
         )
     return 0
 
 
 def _add_cluster(services: Services, arguments: argparse.Namespace) -> int:
-    """Save a cluster; nobody is asked, and nothing is connected."""
+    """Save a cluster, without questions and without a connection."""
     kind, add = KINDS[arguments.kind], _example(arguments.kind)
     flags, every = profile_flags(kind), _all_flags()
     usual = kind.usual(os.environ)
@@ -86,17 +94,17 @@ def _add_cluster(services: Services, arguments: argparse.Namespace) -> int:
     texts = {name: getattr(arguments, name) or text for name, text in names.items()}
     missing = [field.flag for field in flags if field.needed and not texts[field.name]]
     if arguments.name is None or missing:
-        what = " and ".join(filter(None, ("its name" * (arguments.name is None), ", ".join(missing))))
+        what = " and ".join(filter(None, ("a name" * (arguments.name is None), ", ".join(missing))))
         raise LlmbError(f"A cluster needs {what}.", fix=f"`{add}`", exit_code=1)
     of_kind = {field.flag for field in flags}
     other = [field.flag for field in every if texts[field.name] and field.flag not in of_kind]
     if other:
-        raise LlmbError(
-            f"A cluster of the kind {arguments.kind} has no {', '.join(other)}.", fix=f"`{add}`", exit_code=1
-        )
+        raise LlmbError(f"A cluster of kind {arguments.kind} has no {', '.join(other)}.", fix=f"`{add}`", exit_code=1)
     profile = kind.profile_of({**texts, "name": arguments.name, "read_only": text_of(services.policy.read_only)})
     services.clusters.add(profile)
-    answer(arguments, profile_document(profile), f"Saved. `llmb-tui doctor {profile.name}` checks it.")
+    print_outcome(
+        arguments, profile_document(profile), f"Saved {profile.name}. `llmb-tui doctor {profile.name}` checks it."
+    )
     return 0
 
 
@@ -105,17 +113,17 @@ def _all_flags() -> list[ProfileField]:
 
 
 def _example(kind: str) -> str:
-    """A command that adds a cluster of a kind."""
+    """Command that adds a cluster of a kind."""
     named = "" if kind == UNNAMED else f"--kind {kind} "
     return f"llmb-tui clusters add NAME {named}{KINDS[kind].example}"
 
 
 def doctor_verb(arguments: argparse.Namespace) -> int:
-    """Check a cluster: what is found, what is needed, and how to fix the difference."""
+    """Check a cluster, and print the finding, the requirement and the fix of each check."""
     ask_for_selection(arguments)
     services = user_services(arguments)
     mapping = selection_mapping(arguments)
-    target = request_of(services, arguments) if mapping else services.clusters.profile(arguments.cluster)
+    target = request_from_flags(services, arguments) if mapping else services.clusters.profile(arguments.cluster)
     services.clusters.cluster(arguments.cluster).connect(terminal_prompter())
     report = services.launcher.preflight(target, _count_checks if is_terminal(sys.stderr) else None)
     write(cluster_check(arguments.cluster, report), arguments)
@@ -123,63 +131,63 @@ def doctor_verb(arguments: argparse.Namespace) -> int:
 
 
 def _count_checks(report: Preflight) -> None:
-    print_status(f"  {plural(len(report.checks), 'check')} made …")
+    print_status(f"  {plural(len(report.checks), 'check')} done …")
 
 
-def check(services: Services, request: RunRequest, tell: Callable[[str], None]) -> Preflight:
-    """Preflight: tell each check as soon as it is made. Raises `NotReadyError` when one fails."""
-    report = services.launcher.preflight(request, teller(tell))
+def run_preflight(services: Services, request: RunRequest, emit: Callable[[str], None]) -> Preflight:
+    """Run the preflight, and print each check when it is done. Raises `NotReadyError` if a check fails."""
+    report = services.launcher.preflight(request, check_printer(emit))
     refuse(request, failures(report))
     return report
 
 
-def teller(tell: Callable[[str], None]) -> Callable[[Preflight], None]:
-    """What tells each check of a growing report once."""
+def check_printer(emit: Callable[[str], None]) -> Callable[[Preflight], None]:
+    """Callback that prints each check of a growing report once."""
     count = 0
 
     def progress(report: Preflight) -> None:
         nonlocal count
-        for one in report.checks[count:]:
-            for line in check_lines(one):
-                tell(line)
+        for check in report.checks[count:]:
+            for line in check_lines(check):
+                emit(line)
         count = len(report.checks)
 
     return progress
 
 
-def check_lines(one: Check) -> Iterator[str]:
+def check_lines(check: Check) -> Iterator[str]:
     """Status, name and finding of a check; if it is not ok, also the requirement and the fix."""
-    yield f"  {check_label(one.status).word:7}  {one.title:{_TITLE}}  {one.found}"
-    if one.status != "ok":
-        yield f"  {'':7}  {'needed':>{_TITLE}}  {one.needed}"
-        yield f"  {'':7}  {'fix':>{_TITLE}}  {one.fix}"
+    yield f"  {check_label(check.status).word:7}  {check.title:{_TITLE}}  {check.found}"
+    if check.status != "ok":
+        yield f"  {'':7}  {'needed':>{_TITLE}}  {check.needed}"
+        yield f"  {'':7}  {'fix':>{_TITLE}}  {check.fix}"
 
 
 def install_verb(arguments: argparse.Namespace) -> int:
-    """Install what a run needs, or go on where an earlier install stopped; ask for a key where one would help."""
+    """Install the software of a run, or continue an install; ask for an API key if it may help."""
     services = user_services(arguments)
-    request = request_of(services, arguments)
+    request = request_from_flags(services, arguments)
     refuse(request, read_only_problems(request.profile, services.policy))
     services.clusters.cluster(arguments.cluster).connect(terminal_prompter())
     try:
         states = _installed(services, request)
-    except ApiKeyNeededError as refused:
+    except ApiKeyNeededError as error:
         if not has_terminal():
             raise
-        ask_for_key(services, request, refused.key)
+        ask_for_key(services, request, error.key)
         states = _installed(services, request)
-    write(installed(arguments.cluster, states), arguments)
+    write(install_answer(arguments.cluster, states), arguments)
     return 0
 
 
 def _installed(services: Services, request: RunRequest) -> tuple[StepState, ...]:
-    with _if_interrupted("Interrupted: what was begun there goes on.", "Install again: it is waited for."):
+    with _if_interrupted("Interrupted: a started step continues on the cluster.", "Install again to follow it."):
         return install(services, request, print_status)
 
 
 @contextmanager
 def _if_interrupted(what: str, fix: str = "") -> Iterator[None]:
-    """A person who ends it within the block is told so much."""
+    """Raise LlmbError with this message if the user interrupts the block."""
     try:
         yield
     except KeyboardInterrupt as interrupt:
@@ -187,37 +195,37 @@ def _if_interrupted(what: str, fix: str = "") -> Iterator[None]:
 
 
 def submit_verb(arguments: argparse.Namespace) -> int:
-    """Render a run and submit it, once, after a yes; or send one of which nothing was sent."""
+    """Render a run and submit it once, after a confirmation; or submit a run that is not submitted yet."""
     services = user_services(arguments)
     if arguments.run is not None:
         return _resume(services, arguments)
     if arguments.again is not None:
-        fill_from(services.runs.load(arguments.again), arguments)
+        fill_from_run(services.runs.load(arguments.again), arguments)
     arguments.procedure = arguments.procedure or DEFAULT_PROCEDURE
     if arguments.cluster is None:
-        raise LlmbError("Submit on which cluster?", fix="Add --cluster; `llmb-tui clusters` lists them.", exit_code=1)
-    request = request_of(services, arguments)
+        raise LlmbError("No cluster is named.", fix="Add --cluster NAME: `llmb-tui clusters` lists them.", exit_code=1)
+    request = request_from_flags(services, arguments)
     if arguments.dry_run:
         return _dry_run(services, request, as_json=arguments.json)
-    _agree(services, request, yes=arguments.yes)
+    _confirm(services, request, yes=arguments.yes)
     try:
         with _if_interrupted("Interrupted: nothing was submitted."):
             prepared = services.launcher.prepare(request, terminal_prompter())
             services.clusters.cluster(arguments.cluster).connect(terminal_prompter())
-            report = check(services, request, print_status)
+            report = run_preflight(services, request, print_status)
         run = submit(services, prepared, report, print_status)
-    except _BROKEN as broken:
-        raise NotSubmittedError(broken) from broken
+    except _CONNECTION_ERRORS as error:
+        raise NotSubmittedError(error) from error
     return print_run(services, run.id, as_json=arguments.json)
 
 
 def _resume(services: Services, arguments: argparse.Namespace) -> int:
-    """Send a run that was prepared; one that has its job is sent no more, and that is no failure."""
+    """Submit a run that is not submitted yet. A run that already has a job is only printed."""
     if arguments.cluster or arguments.procedure or arguments.again or selection_mapping(arguments):
         raise LlmbError(
-            "--resume sends a run as it was agreed to.",
-            "Its cluster, procedure and selection are the run's own.",
-            "Leave the other flags out; `llmb-tui cancel RUN` withdraws a run that should be another.",
+            "--resume takes no cluster, launch method or selection.",
+            "It submits the run as it was confirmed.",
+            "Leave those flags out, or withdraw the run with `llmb-tui cancel RUN` and submit a new one.",
             exit_code=1,
         )
     run = services.runs.load(arguments.run)
@@ -228,33 +236,37 @@ def _resume(services: Services, arguments: argparse.Namespace) -> int:
         run = settle(services, run.id)
     if run.submission == "intended":
         request = services.request(run.cluster, run.plan, run.procedure)
-        _agree(services, request, yes=arguments.yes)
+        _confirm(services, request, yes=arguments.yes)
         try:
-            run = _known(
+            run = _require_known(
                 services.launcher.resume(
-                    request, run, terminal_prompter(), teller(print_status), lambda words: print_status(f"  {words}")
+                    request,
+                    run,
+                    terminal_prompter(),
+                    check_printer(print_status),
+                    lambda text: print_status(f"  {text}"),
                 )
             )
-        except _BROKEN as broken:
-            raise NotSubmittedError(broken, run) from broken
+        except _CONNECTION_ERRORS as error:
+            raise NotSubmittedError(error, run) from error
         except KeyboardInterrupt as interrupt:
             raise interrupted(services.runs, run) from interrupt
         print_status(f"  run {run.id}, job {', '.join(run.job_ids)}")
     elif run.job_ids:
-        print_status(f"Run {run.id} was submitted before, as job {', '.join(run.job_ids)}: nothing is sent again.")
+        print_status(f"Run {run.id} was submitted before, as job {', '.join(run.job_ids)}. It is not submitted again.")
     if run.submission in ("refused", "withdrawn"):
-        error = withdrawal(run)
-        raise LlmbError(error.what, error.why, error.fix, exit_code=1)
-    return print_run(services, _known(run).id, as_json=arguments.json)
+        refusal = withdrawal(run)
+        raise LlmbError(refusal.what, refusal.why, refusal.fix, exit_code=1)
+    return print_run(services, _require_known(run).id, as_json=arguments.json)
 
 
 def _dry_run(services: Services, request: RunRequest, *, as_json: bool) -> int:
-    """Print what would be submitted, and submit nothing; a command needs no connection."""
+    """Print the script or command of a run, and submit nothing. A command needs no connection."""
     launch = preview(request)
     if launch.command:
         print_command(request, launch, as_json=as_json)
         return 0
-    say_problems(request.plan.problems)
+    print_warnings(request.plan.problems)
     prepared = services.launcher.prepare(request, terminal_prompter())
     return _print_script(prepared.run.id, prepared.script, as_json=as_json)
 
@@ -268,7 +280,7 @@ def _print_script(run_id: str, script: str, *, as_json: bool) -> int:
 
 
 class ApiKeyNeededError(LlmbError):
-    """An install step failed that may work with a key."""
+    """An install step failed that may succeed with an API key."""
 
     def __init__(self, cluster: str, stopped: StepState, key: SecretId) -> None:
         ask = f"`llmb-tui secrets {cluster} --give {key}` asks for it, or reads it from stdin."
@@ -276,30 +288,30 @@ class ApiKeyNeededError(LlmbError):
         self.key = key
 
 
-def install(services: Services, request: RunRequest, tell: Callable[[str], None]) -> tuple[StepState, ...]:
-    """Run the install steps and report changes.
+def install(services: Services, request: RunRequest, emit: Callable[[str], None]) -> tuple[StepState, ...]:
+    """Run the install steps and print changes.
 
     Raises `LlmbError` if one fails, and `ApiKeyNeededError` if an API key may help.
     """
-    last_lines: dict[str, tuple[str, float]] = {}
+    printed: dict[str, tuple[str, float]] = {}
 
     def on_change(states: tuple[StepState, ...]) -> None:
         for state in states:
-            line, printed_at = last_lines.get(state.id, ("", 0.0))
+            line, printed_at = printed.get(state.id, ("", 0.0))
             now = time.monotonic()
-            news = f"  {install_label(state.status).word:7}  {state.title}" + (
+            new_line = f"  {install_label(state.status).word:7}  {state.title}" + (
                 f": {state.detail}" if state.detail else ""
             )
-            if news != line or (state.status == "running" and now > printed_at + _PROGRESS_EVERY_S):
-                last_lines[state.id] = (news, now)
-                tell(news + (f" ({state.size})" if state.size else ""))
+            if new_line != line or (state.status == "running" and now > printed_at + _PROGRESS_EVERY_S):
+                printed[state.id] = (new_line, now)
+                emit(new_line + (f" ({state.size})" if state.size else ""))
 
-    silences = RepeatLimiter()
+    repeats = RepeatLimiter()
 
     def on_silence(error: LlmbError) -> None:
-        lasting = silences.due(error.what)
-        if lasting is not None:
-            tell(" · ".join(filter(None, (f"  {error.what} It is asked again.", lasting))))
+        duration = repeats.due(error.what)
+        if duration is not None:
+            emit(" · ".join(filter(None, (f"  {error.what} The program asks again.", duration))))
 
     states = services.launcher.installer(request).run(on_change, threading.Event(), on_silence)
     failed = [state for state in states if state.status != "done"]
@@ -307,46 +319,46 @@ def install(services: Services, request: RunRequest, tell: Callable[[str], None]
         stopped = failed[0]
         if stopped.key_would_help:
             raise ApiKeyNeededError(request.profile.name, stopped, stopped.key_would_help)
-        fix = stopped.fix or "Install again: steps that are done are not repeated."
+        fix = stopped.fix or "Install again: completed steps are not repeated."
         raise LlmbError(*_stopped_at(request.profile.name, stopped), fix)
     return states
 
 
 def _stopped_at(cluster: str, stopped: StepState) -> tuple[str, str]:
     why = "\n".join(part for part in (stopped.reason, stopped.detail) if part)
-    return f"Installing on {cluster} stopped at: {stopped.title}.", why
+    return f"The install on {cluster} stopped at: {stopped.title}.", why
 
 
-def submit(services: Services, prepared: PreparedRun, report: Preflight, tell: Callable[[str], None]) -> Run:
-    """Submit a prepared run whose cluster was checked, telling what a launch says.
+def submit(services: Services, prepared: PreparedRun, report: Preflight, emit: Callable[[str], None]) -> Run:
+    """Submit a prepared run to a checked cluster, and print the launch's messages.
 
-    Raises `NotReadyError` when its install is not whole, and `LlmbError` when Slurm refuses.
+    Raises `NotReadyError` if its install is incomplete, and `LlmbError` if Slurm rejects the job.
     """
     evidence = ClusterEvidence(report, services.launcher.installer(prepared.request).probe())
-    run = _known(services.launcher.submit(prepared, evidence, lambda words: tell(f"  {words}")))
-    tell(f"  run {run.id}, job {', '.join(run.job_ids)}")
+    run = _require_known(services.launcher.submit(prepared, evidence, lambda text: emit(f"  {text}")))
+    emit(f"  run {run.id}, job {', '.join(run.job_ids)}")
     return run
 
 
-def _known(run: Run) -> Run:
-    """The run; raises LlmbError where it may have been submitted."""
+def _require_known(run: Run) -> Run:
+    """The given run. Raises LlmbError if it is unknown whether it was submitted."""
     if run.submission == "unknown":
         error = LlmbError(
-            f"It is not known whether run {run.id} was submitted.",
+            f"It is unknown whether run {run.id} was submitted.",
             run.note,
-            f"`llmb-tui watch {run.id}` asks the cluster until it is known; nothing is submitted again by itself.",
+            f"`llmb-tui watch {run.id}` asks the cluster until it is known. The run is not submitted again.",
         )
         error.run_id = run.id
         raise error
     return run
 
 
-def _agree(services: Services, request: RunRequest, *, yes: bool) -> None:
-    """Print the notes and ask for confirmation. Raises NotReadyError if the request itself rules the run out."""
-    refuse(request, impossible(request, services.policy))
-    say_problems(request.plan.problems)
+def _confirm(services: Services, request: RunRequest, *, yes: bool) -> None:
+    """Print the warnings and ask for a confirmation. Raises NotReadyError if no cluster can run the request."""
+    refuse(request, request_problems(request, services.policy))
+    print_warnings(request.plan.problems)
     if not yes:
         plan = request.plan
-        cost = "unknown GPU-hours" if plan.gpu_hours is None else f"{gpu_hours(plan.gpu_hours)} and start-up"
-        question = f"Submit {count(plan.selection.scale)} GPUs on {request.profile.name}, {cost}?"
-        agree(question, "Nothing was submitted.", "Add --yes to submit without asking.")
+        cost = "unknown GPU-hours" if plan.gpu_hours is None else f"{gpu_hours(plan.gpu_hours)} plus start-up"
+        question = f"Submit a run on {count(plan.selection.scale)} GPUs to {request.profile.name}, {cost}?"
+        require_confirmation(question, "Nothing was submitted.", "Add --yes to submit without a confirmation.")

@@ -1,4 +1,4 @@
-"""`config`: where settings live, what is in force and why, and whether every file can be read."""
+"""`config`: paths and values of the settings with their origins, and a check of every file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from llmb_tui.answers.blocks import Block, Grid, Remark, Remarks, Text
 from llmb_tui.answers.table import Table
 from llmb_tui.catalog.load import PresetError, load_presets, read_preset
 from llmb_tui.cli.output import write
-from llmb_tui.cli.user import flags_of
+from llmb_tui.cli.user import setting_flags
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.profiles import load_profiles, profile_document
 from llmb_tui.diagnosis.load import example_problems, load_rules
@@ -32,76 +32,77 @@ _DEFAULT = "default"
 
 
 def config_verb(arguments: argparse.Namespace) -> int:
-    """`path`, `show` or `validate`."""
-    places = UserPaths.of_user()
+    """Run `path`, `show` or `validate`."""
+    paths = UserPaths.of_user()
     verbs = {"path": _path, "show": _show, "validate": _validate}
-    answer, exit_code = verbs[arguments.action](places, flags_of(arguments))
+    answer, exit_code = verbs[arguments.action](paths, setting_flags(arguments))
     write(answer, arguments)
     return exit_code
 
 
-def _path(places: UserPaths, _: Sequence[str]) -> tuple[Answer, int]:
-    rows = [*_places(places)]
+def _path(paths: UserPaths, _: Sequence[str]) -> tuple[Answer, int]:
+    rows = [*_path_rows(paths)]
     grid = Grid("", Table.of(("setting", "path", "from"), rows))
-    return Answer("Places", lambda: (grid,), lambda: _places_document(rows)), 0
+    return Answer("Places", lambda: (grid,), lambda: _paths_document(rows)), 0
 
 
-def _places_document(rows: Iterable[tuple[str, str, str]]) -> dict[str, dict[str, str]]:
+def _paths_document(rows: Iterable[tuple[str, str, str]]) -> dict[str, dict[str, str]]:
     return {name: {"path": path, "from": source} for name, path, source in rows}
 
 
-def _places(places: UserPaths) -> Iterator[tuple[str, str, str]]:
+def _path_rows(paths: UserPaths) -> Iterator[tuple[str, str, str]]:
     for names, variable in (
         (("config", "settings", "clusters", "presets", "failures"), CONFIG_VARIABLE),
         (("state", "runs", "journal"), STATE_VARIABLE),
     ):
         source = variable if os.environ.get(variable) else _DEFAULT
         for name in names:
-            yield name, str(getattr(places, name)), source
+            yield name, str(getattr(paths, name)), source
 
 
-def _show(places: UserPaths, flags: Sequence[str]) -> tuple[Answer, int]:
-    """Settings in force. A cluster's file that cannot be read is left out here: `validate` names it."""
-    settings, rows, in_file = list(_in_force(places, flags)), list(_places(places)), str(places.settings)
-    profiles = load_profiles(places.clusters, lambda _: None)
-    files = {profile.name: str(places.clusters / f"{profile.name}.toml") for profile in profiles}
-    presets = list(_own_presets(places))
+def _show(paths: UserPaths, flags: Sequence[str]) -> tuple[Answer, int]:
+    """Settings in force, without clusters whose file cannot be read: `validate` reports these."""
+    settings, rows, in_file = list(_in_force(paths, flags)), list(_path_rows(paths)), str(paths.settings)
+    profiles = load_profiles(paths.clusters, lambda _: None)
+    files = {profile.name: str(paths.clusters / f"{profile.name}.toml") for profile in profiles}
+    presets = list(_user_presets(paths))
     document = {
-        "places": _places_document(rows),
-        "settings": {one.name: {"value": one.value, "from": one.source} for one in settings},
+        "places": _paths_document(rows),
+        "settings": {setting.name: {"value": setting.value, "from": setting.source} for setting in settings},
         "clusters": [{"file": files[profile.name], "settings": _settings(profile)} for profile in profiles],
         "presets": [{"preset": name, "file": file} for name, file in presets],
     }
-    rows += [(one.name, _as_text(one.value), in_file if one.source == "file" else one.source) for one in settings]
+    for setting in settings:
+        rows.append((setting.name, _as_text(setting.value), in_file if setting.source == "file" else setting.source))
     for profile in profiles:
-        for name, setting in _settings(profile).items():
-            source = files[profile.name] if setting["from"] == "file" else setting["from"]
-            rows.append((f"{profile.name}.{name}", _as_text(setting["value"]), source))
+        for name, entry in _settings(profile).items():
+            source = files[profile.name] if entry["from"] == "file" else entry["from"]
+            rows.append((f"{profile.name}.{name}", _as_text(entry["value"]), source))
     rows += [(f"preset {name}", name, file) for name, file in presets]
     grid = Grid("", Table.of(("setting", "value", "from"), rows))
     return Answer("Settings", lambda: (grid,), lambda: document), 0
 
 
-def _in_force(places: UserPaths, flags: Sequence[str]) -> Iterator[Setting]:
-    """The settings, and after them the keys that are as they always are."""
-    from llmb_tui.ui.screen_settings import keys_by_id  # the bindings stand on the screens
+def _in_force(paths: UserPaths, flags: Sequence[str]) -> Iterator[Setting]:
+    """Settings in force, followed by the keys with their default."""
+    from llmb_tui.ui.screen_settings import keys_by_id  # the screens define the bindings
 
-    settings = settings_in_force(places.settings, flags)
+    settings = settings_in_force(paths.settings, flags)
     yield from settings
-    names = {one.name for one in settings}
+    names = {setting.name for setting in settings}
     for name, key in sorted(keys_by_id().items()):
         if f"keys.{name}" not in names:
             yield Setting(f"keys.{name}", key, "default")
 
 
 def _settings(profile: ClusterProfile) -> dict[str, dict[str, Any]]:
-    """Every field of a profile; one that is as a profile has it from the start may stand in the file all the same."""
+    """Fields of a profile with their origin. The file may also state a field that has its default."""
     document = profile_document(profile)
-    start = {field.name: field.default for field in fields(profile)}
+    defaults = {field.name: field.default for field in fields(profile)}
     return {
-        name: {"value": value, "from": _DEFAULT if getattr(profile, name) == start[name] else "file"}
+        name: {"value": value, "from": _DEFAULT if getattr(profile, name) == defaults[name] else "file"}
         for name, value in document.items()
-        if name in start
+        if name in defaults
     }
 
 
@@ -115,22 +116,22 @@ def _as_text(value: object) -> str:
     return str(value)
 
 
-def _own_presets(places: UserPaths) -> Iterator[tuple[str, str]]:
-    for file in toml_files([places.presets]):
+def _user_presets(paths: UserPaths) -> Iterator[tuple[str, str]]:
+    for file in toml_files([paths.presets]):
         with contextlib.suppress(PresetError):
             yield read_preset(file).id, str(file)
 
 
-def _validate(places: UserPaths, flags: Sequence[str]) -> tuple[Answer, int]:
-    """Read every file; 1 when one cannot be read."""
-    faults = [*_faults_of_settings(places, flags), *_faults(places)]
-    checked = len(list(toml_files([places.clusters, places.presets, places.failures]))) + places.settings.exists()
+def _validate(paths: UserPaths, flags: Sequence[str]) -> tuple[Answer, int]:
+    """Check every file. The exit code is 1 if one has a fault."""
+    faults = [*_faults_of_settings(paths, flags), *_faults(paths)]
+    checked = len(list(toml_files([paths.clusters, paths.presets, paths.failures]))) + paths.settings.exists()
     document = {"ok": not faults, "files": checked, "faults": faults}
     return Answer("Faults", lambda: tuple(_fault_blocks(faults, checked)), lambda: document), 1 if faults else 0
 
 
 def _fault_blocks(faults: Sequence[dict[str, Any]], checked: int) -> Iterator[Block]:
-    """Faults of a file that have the same fix stand together, with the fix once."""
+    """Blocks of the faults. Faults of a file with the same fix are in one block, with the fix once."""
     label = severity_label("error")
     for (_, fix), group in groupby(faults, lambda fault: (fault["file"], fault["mend"])):
         yield Remarks(tuple(Remark(label, f"{fault['what']} {fault['why']}".rstrip()) for fault in group))
@@ -139,40 +140,40 @@ def _fault_blocks(faults: Sequence[dict[str, Any]], checked: int) -> Iterator[Bl
     yield Text(f"{files}: {len(faults) or 'no'} faults")
 
 
-def _faults_of_settings(places: UserPaths, flags: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _faults_of_settings(paths: UserPaths, flags: Sequence[str]) -> Iterator[dict[str, Any]]:
     try:
-        settings = load_settings(places.settings, flags)
+        settings = load_settings(paths.settings, flags)
     except SettingError as problem:
         yield _fault(problem, problem.file, problem.line, problem.key)
         return
-    from llmb_tui.ui.screen_settings import screen_faults  # what can be set of the screen, the screen knows
+    from llmb_tui.ui.screen_settings import screen_faults  # the screens define their settings
 
-    in_file = {one.name for one in settings_in_force(places.settings, flags) if one.source == "file"}
+    in_file = {each.name for each in settings_in_force(paths.settings, flags) if each.source == "file"}
     for key, why in screen_faults(settings):
-        line = key_line(places.settings, key) if key in in_file else None
-        where = f"{places.settings}, line {line}," if line else key
-        error = LlmbError(f"{where} has no effect.", f"{key}: {why}", "Correct it, or take it out.")
-        yield _fault(error, places.settings if line else None, line, key)
+        line = key_line(paths.settings, key) if key in in_file else None
+        where = f"{paths.settings}, line {line}," if line else key
+        error = LlmbError(f"{where} has no effect.", f"{key}: {why}", "Correct it, or remove it.")
+        yield _fault(error, paths.settings if line else None, line, key)
 
 
-def _faults(places: UserPaths) -> Iterator[dict[str, Any]]:
+def _faults(paths: UserPaths) -> Iterator[dict[str, Any]]:
     problems: list[TomlFileError] = []
-    load_profiles(places.clusters, problems.append)
-    load_presets((places.presets,), problems.append)
-    problems += example_problems(load_rules([places.failures], problems.append))
+    load_profiles(paths.clusters, problems.append)
+    load_presets((paths.presets,), problems.append)
+    problems += example_problems(load_rules([paths.failures], problems.append))
     for problem in problems:
-        for one in (problem, *problem.others):
-            yield _fault(one, one.file, one.line, one.field) | {"why": ""}  # the others of the file come by themselves
-    for error in Runs(places).unreadable():
-        yield _fault(error, places.runs)
+        for fault in (problem, *problem.others):  # each has an entry, so that `why` need not list the others
+            yield _fault(fault, fault.file, fault.line, fault.field) | {"why": ""}
+    for error in Runs(paths).unreadable():
+        yield _fault(error, paths.runs)
     try:
-        Journal(places.journal).read()
+        Journal(paths.journal).read()
     except LlmbError as error:
-        yield _fault(error, places.journal)
+        yield _fault(error, paths.journal)
 
 
 def _fault(error: LlmbError, file: Path | None, line: int | None = None, field: str = "") -> dict[str, Any]:
-    """Something wrong with a file of the user's own, as JSON."""
+    """JSON object of a fault in one of the user's files."""
     fix = error.fix or "Change the permissions of the file, or move it."
     where = {"file": str(file or ""), "line": line, "field": field}
     return {**where, "what": error.what, "why": error.why, "mend": fix}

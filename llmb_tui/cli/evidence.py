@@ -1,4 +1,4 @@
-"""`export`, `verify`: runs as one file that a second person can check, and checking it."""
+"""`export` and `verify`: an archive of runs that another person can check, and its check."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from llmb_tui.store.scratch import remove_scratch_on_signals
 
 
 def export_verb(arguments: argparse.Namespace) -> int:
-    """Write an archive of finished runs. No cluster is asked."""
-    from llmb_tui.answers.evidence import exported
+    """Write an archive of finished runs, without asking a cluster."""
+    from llmb_tui.answers.evidence import export_answer
 
     services = user_services(arguments)
     remove_scratch_on_signals()
     suites = [services.suites.load(name) for name in arguments.names if services.suites.has(name)]
     run_ids = [run_id for name in arguments.names for run_id in services.suites.run_ids(name)]
     if not run_ids:
-        raise LlmbError("None of these suites has a run yet.", "", "Export it when it is over.", exit_code=1)
+        raise LlmbError("These suites have no runs yet.", "", "Export a suite when its runs are finished.", exit_code=1)
     file = Path(arguments.output)
     manifest = services.exporter.export(run_ids, file, suites, anonymous=arguments.anonymous)
-    write(exported(file, file.stat().st_size, manifest), arguments)
+    write(export_answer(file, file.stat().st_size, manifest), arguments)
     return 0
 
 
 def verify_verb(arguments: argparse.Namespace) -> int:
-    """Check an archive; 0 where all that can be checked agrees, whatever the verdicts are."""
-    from llmb_tui.answers.evidence import verified
+    """Check an archive. Returns 0 if everything that can be checked agrees, whatever the verdicts are."""
+    from llmb_tui.answers.evidence import verification_answer
     from llmb_tui.evidence.verify import verify
 
     remove_scratch_on_signals()
     verification = verify(Path(arguments.file))
-    write(verified(arguments.file, verification), arguments)
+    write(verification_answer(arguments.file, verification), arguments)
     return 0 if verification.agrees else 1

@@ -1,4 +1,4 @@
-"""`fetch`: profiles, traces and logs that a run has left on its cluster, to this machine."""
+"""`fetch`: download profiles, traces and logs of a run from its cluster."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import get_args
 from llmb_tui.answers.blocks import Grid
 from llmb_tui.answers.fetched_files import FILE, Profile, fetched_files
 from llmb_tui.answers.table import Table
-from llmb_tui.cli.output import print_status, show, write
-from llmb_tui.cli.user import confirm, has_terminal, terminal_prompter, user_services
+from llmb_tui.cli.output import print_block, print_status, write
+from llmb_tui.cli.user import require_confirmation, terminal_prompter, user_services
 from llmb_tui.cluster.bandwidth import Limit, bytes_per_s
 from llmb_tui.cluster.local import LocalConnection
 from llmb_tui.cluster.session import Session
@@ -26,11 +26,11 @@ from llmb_tui.rates import RateEstimator
 from llmb_tui.services import Services
 
 _KINDS: tuple[FileKind, ...] = get_args(FileKind)
-_TELL_EVERY_S = 5.0
+_PROGRESS_EVERY_S = 5.0
 
 
 def fetch_verb(arguments: argparse.Namespace) -> int:
-    """Show what there is with its size, ask, and bring it; then say in short what the first profile says."""
+    """List the files with their sizes, ask, and download them; then print a summary of the first profile."""
     services = user_services(arguments)
     run = services.runs.load(arguments.run)
     kinds = frozenset(kind for kind in _KINDS if getattr(arguments, f"{kind}s")) or frozenset(_KINDS)
@@ -44,56 +44,54 @@ def fetch_verb(arguments: argparse.Namespace) -> int:
     missing = fetch.missing()
     if missing and not arguments.yes:
         if not arguments.json:
-            show(Grid("", Table.by(FILE, left.files)))
-        if not has_terminal():
-            raise LlmbError(f"{byte_size(missing)} are to come.", fix="--yes fetches them without asking.", exit_code=1)
-        if not confirm(f"Fetch {byte_size(missing)} into {target}?"):
-            raise LlmbError("Nothing was fetched.", exit_code=1)
-    done = fetch.all(_teller()) if left.files else []
-    for one in done:
-        if one.state == "refused":
-            print_status(f"{one.file.name} was not fetched. {one.why}")
-    profile = _profile(services, session, left, done, target)
-    write(fetched_files(run.id, left, target, done, profile), arguments)
-    return 1 if any(one.state == "refused" for one in done) else 0
+            print_block(Grid("", Table.by(FILE, left.files)))
+        fix = f"Add --yes to fetch {byte_size(missing)} without a confirmation."
+        require_confirmation(f"Fetch {byte_size(missing)} into {target}?", "Nothing was fetched.", fix)
+    fetched = fetch.all(_progress_printer()) if left.files else []
+    refused = [result for result in fetched if result.state == "refused"]
+    for result in refused:
+        print_status(f"{result.file.name} was not fetched. {result.why}")
+    profile = _profile(services, session, left, fetched, target)
+    write(fetched_files(run.id, left, target, fetched, profile), arguments)
+    return 1 if refused else 0
 
 
-def _teller() -> Callable[[str, int, int], None]:
-    """Says of each file how far it is, now and then."""
-    said: dict[str, float] = {}
-    pace = RateEstimator(newest=20)
+def _progress_printer() -> Callable[[str, int, int], None]:
+    """Callback that prints the progress of each file from time to time."""
+    printed_at: dict[str, float] = {}
+    rate = RateEstimator(newest=20)
 
-    def tell(name: str, here: int, size: int) -> None:
+    def print_progress(name: str, received: int, size: int) -> None:
         now = time.monotonic()
-        pace.note(here, now)
-        if here < size and now - said.setdefault(name, now) < _TELL_EVERY_S:
+        rate.note(received, now)
+        if received < size and now - printed_at.setdefault(name, now) < _PROGRESS_EVERY_S:
             return
-        said[name] = now
-        left_s = pace.seconds_left(size, now)
-        rest = f", {duration(left_s)} left" if left_s and here < size else ""
-        print_status(f"{name}: {byte_size(min(here, size))} of {byte_size(size)}{rest}")
+        printed_at[name] = now
+        left_s = rate.seconds_left(size, now)
+        rest = f", {duration(left_s)} left" if left_s and received < size else ""
+        print_status(f"{name}: {byte_size(min(received, size))} of {byte_size(size)}{rest}")
 
-    return tell
+    return print_progress
 
 
 def _profile(
-    services: Services, session: Session, left: LeftFiles, done: Sequence[Fetched], target: Path
+    services: Services, session: Session, left: LeftFiles, fetched: Sequence[Fetched], target: Path
 ) -> Profile | None:
-    """The first profile in short, by the `nsys` of this machine, else by the cluster's; None without either."""
-    name = next((one.file.name for one in done if one.file.kind == "profile" and one.state != "refused"), None)
+    """Summary of the first profile, by this machine's `nsys` or else the cluster's; None without either."""
+    name = next((each.file.name for each in fetched if each.file.kind == "profile" and each.state != "refused"), None)
     if name is None:
         return None
-    observes = services.policy.is_read_only(session.profile)
+    read_only = services.policy.is_read_only(session.profile)
     try:
         summary = summarize(LocalConnection("this machine"), str((target / name).resolve()))
-        if summary is None and not observes:
-            print_status(f"{session.profile.name}: looked into {name} with nsys, where that is there")
+        if summary is None and not read_only:
+            print_status(f"{session.profile.name}: summarizing {name} there, if the login node has nsys")
             summary = summarize(session, f"{left.folder}/{name}")
     except LlmbError as error:
         print_status(str(error))
         return None
     if summary is None:
-        where = "on this machine; the cluster is only looked at" if observes else "on this machine or on the login node"
-        print_status(f"There is no summary of the profiles: `nsys` is not {where}. Nsight Systems opens them.")
+        where = "on this machine, and the cluster is read-only" if read_only else "on this machine or on the login node"
+        print_status(f"No summary of the profiles: `nsys` is not {where}. Open them in Nsight Systems.")
         return None
     return name, summary

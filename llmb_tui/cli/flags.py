@@ -1,4 +1,4 @@
-"""The flags of each verb, and what they say. Flags follow `llmb-run`, which their users know."""
+"""The flags of each verb, with their help texts. Flags have the names of `llmb-run`, which users know."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _NUMBER = re.compile(r"[0-9]{1,18}")
 SECRETS = ("ngc", "hugging-face")
-_NO_FLAG = ("name", "read_only")  # --read-only says something else, of every verb
+_NO_FLAG = ("name", "read_only")  # every verb has --read-only, with another meaning
 _WITH_FLAG = (*(field for field in FIELDS.values() if field.has_flag), *VARIANTS)
 _PURPOSES = ("repeats", "changes", "clusters", "layouts", "precisions", "scales", "releases", "gpus")
 
@@ -39,40 +39,40 @@ def _count(text: str) -> int:
 
 
 def number(text: str, name: str) -> int:
-    """A number from 1 on. Raises LlmbError (exit code 1)."""
+    """Parse a whole number of at least 1. Raises LlmbError (exit code 1)."""
     if not _NUMBER.fullmatch(text) or int(text) < 1:
-        raise LlmbError(f"{name} cannot be {text[:40]!r}.", fix="It is a number from 1 on.", exit_code=1)
+        raise LlmbError(f"{name} cannot be {text[:40]!r}.", fix="Use a whole number of at least 1.", exit_code=1)
     return int(text)
 
 
 def _procedures() -> dict[str, str]:
-    """Procedures that a person can name, each with its help text."""
-    from llmb_tui.launch.procedures import PROCEDURES  # `plan` has no such flag, and is quick
+    """Values of `--procedure`, each with its help text."""
+    from llmb_tui.launch.procedures import PROCEDURES  # slow, and `plan` has no such flag
 
     return {name: facts.flag_help for name, facts in PROCEDURES.items() if facts.flag_help}
 
 
 def _procedure(text: str) -> str:
-    """The name of today; an older one is taken, and said to be old, where it can be chosen."""
+    """Current name of a launch method. Prints a line for an older name that is still accepted."""
     name = OLD_PROCEDURES.get(text, text)
     if name != text and name in _procedures():
-        print_status(f"llmb-tui: --procedure {text} is called {name} now.")
+        print_status(f"llmb-tui: --procedure {text} is now called {name}.")
     return name
 
 
 def _secret(text: str) -> str:
-    """The name of a key. What is none may be a key, which is not repeated."""
+    """Kind of an API key. The error does not repeat other text, which may be the API key itself."""
     if text not in SECRETS:
         raise argparse.ArgumentTypeError(
-            f"name one of {', '.join(SECRETS)}; the key itself is asked for, or read from stdin"
+            f"use one of {', '.join(SECRETS)}; the program asks for the API key, or reads it from stdin"
         )
     return text
 
 
 def _add_selection(sub: argparse.ArgumentParser) -> None:
-    """A flag for everything that can be set; what a run can do beside the benchmark is in a group of its own."""
-    layout = sub.add_argument_group("layout, instead of the recipe's")
-    more = sub.add_argument_group("beside the benchmark, where the recipe has it")
+    """Add a flag for each setting of a selection, with a group for the layout and one for further options of a run."""
+    layout = sub.add_argument_group("layout (default: the recipe's)")
+    more = sub.add_argument_group("further options, if the recipe has them")
     for field in _WITH_FLAG:
         target = more if field in OPTIONS else layout if field in LAYOUT else sub
         names = [name for name in (field.short, field.flag) if name]
@@ -83,7 +83,7 @@ def _add_selection(sub: argparse.ArgumentParser) -> None:
 
 
 def _add_form(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("--format", choices=("table", "csv", "markdown"), default="table", help="of the answer")
+    sub.add_argument("--format", choices=("table", "csv", "markdown"), default="table", help="format of the answer")
 
 
 def _add_procedure(sub: argparse.ArgumentParser) -> None:
@@ -94,45 +94,44 @@ def _add_procedure(sub: argparse.ArgumentParser) -> None:
 
 
 def selection_mapping(arguments: argparse.Namespace) -> dict[str, object]:
-    """The selection flags that were given, by their long names with underscores."""
+    """Values of the given selection flags, by their long names with underscores."""
     values = {field: getattr(arguments, field.name) for field in _WITH_FLAG}
     return {field.name: _typed(field, value) for field, value in values.items() if is_given(value)}
 
 
 def _typed(field: Field, text: str) -> object:
-    """The number where one is meant; what is none stays, and is refused by who reads the selection."""
+    """Value of a flag, as a number if the field is numeric. Other text stays, and `read_request` rejects it."""
     return int(text) if field.kind == "number" and _NUMBER.fullmatch(text.removeprefix("-")) else text
 
 
 def _list(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("-w", "--workload", metavar="W[@RELEASE]", help="only this one")
+    sub.add_argument("-w", "--workload", metavar="W[@RELEASE]", help="only this workload")
 
 
 def _plan(sub: argparse.ArgumentParser) -> None:
     _add_selection(sub)
-    sub.add_argument(
-        "--from", dest="source", metavar="FILE", help="many plans: JSON lines in (- for stdin), JSON lines out"
-    )
-    text = "the N layouts (20 without N) that are fastest by the estimate, the published one always among them"
+    text = "plan the selection on each JSON line of FILE (- for stdin), and print JSON lines"
+    sub.add_argument("--from", dest="source", metavar="FILE", help=text)
+    text = "list the N layouts (20 without N) with the shortest estimated step times, always with the published layout"
     sub.add_argument("--layouts", metavar="N", nargs="?", type=_count, const=20, help=text)
-    sub.add_argument("--cluster", metavar="C", help="say what finished runs on this cluster let one expect, too")
+    sub.add_argument("--cluster", metavar="C", help="also estimate from the finished runs on this cluster")
 
 
 def _demo(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("--headless", action="store_true", help="no screen: print each stage and the verdict")
-    sub.add_argument("--cluster", choices=("slurm", "runai"), default="slurm", help="its kind (default: slurm)")
+    sub.add_argument("--headless", action="store_true", help="print each stage and the verdict, without a screen")
+    sub.add_argument("--cluster", choices=("slurm", "runai"), default="slurm", help="kind of cluster (default: slurm)")
     _add_selection(sub)
 
 
 def _clusters(sub: argparse.ArgumentParser) -> None:
-    from llmb_tui.cluster.kinds import KINDS, UNNAMED  # `plan` needs no kind of cluster, and is quick
+    from llmb_tui.cluster.kinds import KINDS, UNNAMED  # slow, and `plan` needs no cluster
 
     sub.add_argument("action", nargs="?", choices=("add",), help="save a cluster")
     sub.add_argument("name", nargs="?", metavar="NAME")
-    sub.add_argument("--kind", choices=tuple(KINDS), default=UNNAMED, help=f"of cluster (default: {UNNAMED})")
+    sub.add_argument("--kind", choices=tuple(KINDS), default=UNNAMED, help=f"kind of cluster (default: {UNNAMED})")
     known: set[str] = set()
     for kind in KINDS.values():
-        group = sub.add_argument_group(f"with {kind.words.scheduler}")
+        group = sub.add_argument_group(f"for {kind.words.scheduler}")
         for field in profile_flags(kind):
             if field.name not in known:
                 _add_field(group, field)
@@ -140,13 +139,13 @@ def _clusters(sub: argparse.ArgumentParser) -> None:
 
 
 def profile_flags(kind: ClusterKind[Any]) -> tuple[ProfileField, ...]:
-    """Fields of a kind's profile that `clusters add` takes."""
+    """Fields of a kind's profile that have a flag of `clusters add`."""
     return tuple(field for field in kind.fields if field.name not in _NO_FLAG)
 
 
 def _add_field(group: argparse._ArgumentGroup, field: ProfileField) -> None:
     hint = f" ({field.hint})" if field.hint else ""
-    group.add_argument(field.flag, metavar="TEXT", help=f"{field.title}{hint}{', needed' * field.needed}")
+    group.add_argument(field.flag, metavar="TEXT", help=f"{field.title}{hint}{', required' * field.needed}")
 
 
 def _config(sub: argparse.ArgumentParser) -> None:
@@ -159,70 +158,70 @@ def _on_cluster(sub: argparse.ArgumentParser) -> None:
 
 
 def _llmb(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("--open", metavar="JOB", help="remember this run of it, so that it is watched as ours are")
+    sub.add_argument("--open", metavar="JOB", help="add this job of llmb-run to the runs here, for `watch`")
 
 
 def _secrets(sub: argparse.ArgumentParser) -> None:
     change = sub.add_mutually_exclusive_group()
     kinds = f"{{{','.join(SECRETS)}}}"
-    change.add_argument(
-        "--give", type=_secret, metavar=kinds, help="put a key there; it is asked for, or read from stdin"
-    )
-    change.add_argument("--forget", type=_secret, metavar=kinds, help="remove a key from there and from this computer")
-    sub.add_argument("--keep", action="store_true", help="with --give: keep it in this computer's keyring too")
-    sub.add_argument("--from-keyring", action="store_true", help="with --give: take the one that the keyring keeps")
+    text = "store an API key on the cluster; asks for it or reads it from stdin"
+    change.add_argument("--give", type=_secret, metavar=kinds, help=text)
+    text = "remove an API key from the cluster and from this computer"
+    change.add_argument("--forget", type=_secret, metavar=kinds, help=text)
+    sub.add_argument("--keep", action="store_true", help="with --give: also store it in this computer's keyring")
+    sub.add_argument("--from-keyring", action="store_true", help="with --give: take it from this computer's keyring")
     _add_procedure(sub)
     _add_selection(sub)
 
 
 def _submit(sub: argparse.ArgumentParser) -> None:
     _add_selection(sub)
-    sub.add_argument("--cluster", metavar="C", help="where; `local` is this machine as its own login node")
+    sub.add_argument("--cluster", metavar="C", help="cluster to submit to; `local` uses this machine as the login node")
     _add_procedure(sub)
-    sub.set_defaults(procedure=None)  # with --again that of the run
-    text = "what a run was, once more; flags of the selection, cluster or procedure change that of it"
+    sub.set_defaults(procedure=None)  # with --again it is the run's
+    text = "submit the configuration of RUN again, changed by other flags of the selection, cluster or launch method"
     sub.add_argument("--again", metavar="RUN", help=text)
-    text = "send a run of which nothing was sent, as it was agreed to; it goes with no selection"
+    text = "submit a run that is not submitted yet, as it was confirmed; takes no selection"
     sub.add_argument("--resume", dest="run", metavar="RUN", help=text)
-    text = "print the batch script, or the command of NVIDIA's own scripts, and submit nothing"
+    text = "print the batch script, or the command of NVIDIA's scripts, and submit nothing"
     sub.add_argument("--dry-run", action="store_true", help=text)
-    sub.add_argument("--yes", action="store_true", help="submit without asking")
+    sub.add_argument("--yes", action="store_true", help="submit without a confirmation")
 
 
 def _disk(sub: argparse.ArgumentParser) -> None:
-    text = "remove these for good, after a question: names as listed, ids of runs, or trash; never what is still needed"
+    text = "remove listed names, runs by id, or `trash` permanently after a confirmation; items in use are kept"
     sub.add_argument("--remove", metavar="NAME", nargs="+", default=[], help=text)
-    sub.add_argument("--yes", action="store_true", help="with --remove: without asking")
+    sub.add_argument("--yes", action="store_true", help="with --remove: remove without a confirmation")
 
 
 def _jobs(sub: argparse.ArgumentParser) -> None:
-    text = "remove this machine's copies of logs of runs that are over, after showing them; results stay"
+    text = "list this machine's log copies of finished runs, and remove them after a confirmation; results are kept"
     sub.add_argument("--prune", action="store_true", help=text)
-    text = "with --prune: only logs that did not grow for so many days"
+    text = "with --prune: only logs that did not grow in the last DAYS days"
     sub.add_argument("--older-than", metavar="DAYS", type=_count, help=text)
-    sub.add_argument("--yes", action="store_true", help="with --prune: remove them without asking")
+    sub.add_argument("--yes", action="store_true", help="with --prune: remove without a confirmation")
 
 
 def _note(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("text", metavar="TEXT", nargs="?", help="say this of it; empty takes the note away")
-    text = "may be repeated; `jobs` and the list of runs show it"
-    sub.add_argument("--tag", metavar="T", action="append", default=[], help=f"give it a tag; {text}")
-    sub.add_argument("--untag", metavar="T", action="append", default=[], help="take a tag away; may be repeated")
+    sub.add_argument("text", metavar="TEXT", nargs="?", help="text of the note; an empty text removes the note")
+    text = "add a tag, which `jobs` and the list of runs show; may be repeated"
+    sub.add_argument("--tag", metavar="T", action="append", default=[], help=text)
+    sub.add_argument("--untag", metavar="T", action="append", default=[], help="remove a tag; may be repeated")
 
 
 def _watch(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("--once", action="store_true", help="say how it stands and leave")
+    sub.add_argument("--once", action="store_true", help="print the current state and exit")
     _add_strict(sub)
 
 
 def _add_strict(sub: argparse.ArgumentParser, where: str = "") -> None:
-    text = f"{where}end with exit code 3 for every result other than PASS, also without a verdict"
+    text = f"{where}exit with 3 for every result other than PASS, also without a verdict"
     sub.add_argument("--strict", action="store_true", help=text)
 
 
 def _logs(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("run", metavar="RUN|FILE")
-    text = "go on with what is written, until the job ends; of a file until ^C"
+    text = "print new lines as well: of a run until its job ends, of a file until ctrl+c"
     sub.add_argument("-f", "--follow", action="store_true", help=text)
 
 
@@ -236,13 +235,13 @@ def _explain(sub: argparse.ArgumentParser) -> None:
 
 def _cancel(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
-        "--yes", action="store_true", help="cancel without asking; where there is no terminal nobody is asked"
+        "--yes", action="store_true", help="cancel without a confirmation; without a terminal none is asked for"
     )
 
 
 def _results(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("runs", metavar="RUN|SUITE|PATH|CLUSTER:PATH", nargs="+")
-    text = "whose result: that of the run's recipe (default), or what one of NVIDIA's tools says of the log"
+    text = "rule of the result: the recipe's (default), or that of one of NVIDIA's tools"
     sub.add_argument("--rule", choices=("recipe", "parse_train_timing", "llmb-run"), default="recipe", help=text)
     _add_strict(sub)
     _add_form(sub)
@@ -250,60 +249,63 @@ def _results(sub: argparse.ArgumentParser) -> None:
 
 
 def _compare(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("runs", metavar="RUN|SUITE", nargs="*", help="the first is what others are held against")
-    text = "hold RUN… against these, pair by pair, such as the runs before a change"
+    sub.add_argument("runs", metavar="RUN|SUITE", nargs="*", help="runs to compare; the first is the reference")
+    text = "compare RUN… with these in pairs, for example with the runs before a change"
     sub.add_argument("--against", metavar="RUN|SUITE", nargs="+", default=[], help=text)
-    text = "what may differ between the runs (default: what fits them best)"
+    text = "purpose of the comparison, which decides what may differ (default: the best fit)"
     sub.add_argument("--for", dest="purpose", choices=_PURPOSES, help=text)
-    sub.add_argument("--diff", action="store_true", help="of two runs: what differs in their scripts and files")
-    sub.add_argument("--nodes", action="store_true", help="which nodes runs were slow with; all runs, if none is named")
-    sub.add_argument("--cluster", metavar="C", help="with --nodes: only runs on this one")
+    sub.add_argument("--diff", action="store_true", help="show how scripts and files of two runs differ")
+    sub.add_argument("--nodes", action="store_true", help="show the nodes on which runs (default: all) were slow")
+    sub.add_argument("--cluster", metavar="C", help="with --nodes: only runs on this cluster")
     _add_form(sub)
 
 
 def _fetch(sub: argparse.ArgumentParser) -> None:
     for kind, text in (("profiles", "Nsight profiles"), ("traces", "traces"), ("logs", "logs")):
-        sub.add_argument(f"--{kind}", action="store_true", help=f"{text}; without any of these three all")
-    sub.add_argument("--to", metavar="DIR", help="folder to put them into (default: the run's id, here)")
-    sub.add_argument("--limit", metavar="RATE", help="at most so many bytes a second, such as 500k or 20M")
-    sub.add_argument("--yes", action="store_true", help="fetch without asking")
+        sub.add_argument(
+            f"--{kind}", action="store_true", help=f"fetch the {text} (default: profiles, traces and logs)"
+        )
+    sub.add_argument("--to", metavar="DIR", help="local folder for the files (default: the run's id)")
+    sub.add_argument("--limit", metavar="RATE", help="highest rate in bytes per second, such as 500k or 20M")
+    sub.add_argument("--yes", action="store_true", help="fetch without a confirmation")
 
 
 def _report(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("runs", metavar="RUN|SUITE", nargs="+")
-    text = "the file to write, .html or .md; without it the report goes to stdout as Markdown"
+    text = "file to write, .html or .md (default: Markdown to stdout)"
     sub.add_argument("-o", "--output", metavar="FILE", help=text)
-    sub.add_argument("--charts", metavar="DIR", help="write every chart into this folder, as SVG")
+    sub.add_argument("--charts", metavar="DIR", help="also write every chart into this folder, as SVG")
     sub.add_argument("--force", action="store_true", help="replace files that exist")
 
 
 def _suite(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("action", choices=("plan", "submit", "watch", "cancel", "list"))
-    text = "a suite's file or id, or one that is ready-made: scaling, precision, repeat, acceptance, tune"
+    text = "file or id of a suite, or a ready-made suite: scaling, precision, repeat, acceptance, tune"
     sub.add_argument("suite", nargs="?", metavar="FILE|SUITE|KIND", help=text)
-    sub.add_argument("--cluster", metavar="C", help="instead of the file's")
-    sub.add_argument("--procedure", choices=_procedures(), type=_procedure, help="of every run")
-    sub.add_argument("--at-most", type=_count, metavar="N", help="so many runs in the queue or running at a time")
-    sub.add_argument("--stop-after", type=_count, metavar="N", help="send nothing more after so many failures")
-    sub.add_argument("--shuffle", type=int, metavar="SEED", help="send them in an order by this seed")
-    sub.add_argument("--new", action="store_true", help="with submit: begin another beside one that goes on")
-    sub.add_argument("--yes", action="store_true", help="submit or cancel without asking")
-    text = "with submit: the suite's GPU-hours, where they are above `limits.suite_gpu_hours`"
+    sub.add_argument("--cluster", metavar="C", help="cluster of the suite (default: the file's)")
+    sub.add_argument("--procedure", choices=_procedures(), type=_procedure, help="launch method of every run")
+    sub.add_argument("--at-most", type=_count, metavar="N", help="limit of runs in the queue or running at a time")
+    sub.add_argument("--stop-after", type=_count, metavar="N", help="submit no more runs after N failures")
+    sub.add_argument("--shuffle", type=int, metavar="SEED", help="submit the runs in a random order with this seed")
+    sub.add_argument("--new", action="store_true", help="with submit: start another suite, although this one is active")
+    sub.add_argument("--yes", action="store_true", help="submit or cancel without a confirmation")
+    text = "with submit: confirm the suite's GPU-hours if they exceed `limits.suite_gpu_hours`"
     sub.add_argument("--gpu-hours", type=float, metavar="N", help=text)
-    sub.add_argument("--once", action="store_true", help="with watch: say how it stands and leave")
+    sub.add_argument("--once", action="store_true", help="with watch: print the current state and exit")
     _add_strict(sub, "with watch: ")
-    sub.add_argument("--offline", action="store_true", help="with plan: do not ask the cluster how many nodes are free")
-    of_kind = sub.add_argument_group("of a ready-made suite")
-    text = "repeats of each configuration, or the layouts that a tune tries"
+    sub.add_argument("--offline", action="store_true", help="with plan: do not ask the cluster for its free nodes")
+    of_kind = sub.add_argument_group("for a ready-made suite")
+    text = "number of repeats of each configuration, or of layouts that `tune` tries"
     of_kind.add_argument("--count", type=_count, metavar="N", help=text)
-    of_kind.add_argument("--max-scale", type=_count, metavar="GPUS", help="instead of what the cluster has")
+    text = "largest scale (default: the largest that the cluster has)"
+    of_kind.add_argument("--max-scale", type=_count, metavar="GPUS", help=text)
     _add_selection(sub)
 
 
 def _export(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("names", metavar="RUN|SUITE", nargs="+")
-    sub.add_argument("-o", "--output", metavar="FILE.tar.zst", required=True, help="the file, which must not exist")
-    text = "replace host and user names, addresses and home paths by aliases"
+    sub.add_argument("-o", "--output", metavar="FILE.tar.zst", required=True, help="new file for the archive")
+    text = "replace host and user names, addresses and home paths with aliases"
     sub.add_argument("--anonymous", action="store_true", help=text)
 
 
@@ -344,7 +346,7 @@ _OF_RUN = ("note", "watch", "cancel", "suspend", "resume", "fetch")
 
 
 def add_flags(sub: argparse.ArgumentParser, verb: str) -> None:
-    """Give a verb's parser the flags that it alone has."""
+    """Add the flags of a verb to its parser."""
     if verb in _ON_CLUSTER:
         sub.add_argument("cluster", metavar="CLUSTER")
     if verb in _OF_RUN:

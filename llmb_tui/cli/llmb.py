@@ -1,4 +1,4 @@
-"""`llmb`: an installation of NVIDIA's llmb-run on a cluster: its settings, its workloads, its runs."""
+"""`llmb`: installations of NVIDIA's llmb-run on a cluster, with their settings, workloads and runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from llmb_tui.launch.llmb.run import list_runs
 
 
 def llmb_verb(arguments: argparse.Namespace) -> int:
-    """What NVIDIA's own tools have on a cluster; with `--open` one of its runs is remembered here."""
+    """List what llmb-run has on a cluster; with `--open`, add one of its jobs to the runs here."""
     services = user_services(arguments)
     session = services.clusters.login_node(arguments.cluster)
     profile = session.profile
@@ -35,7 +35,7 @@ def llmb_verb(arguments: argparse.Namespace) -> int:
     jobs = list_runs(session, [install.root for install in survey.installs])
     runs = importable_runs(services.catalog, services.runs, profile.name, jobs)
     for error in survey.troubles:
-        print_status(f"llmb-tui: passed over: {error}")
+        print_status(f"llmb-tui: ignored: {error}")
     write(llmb(services.catalog, profile.name, survey.installs, runs, time.time()), arguments)
     return 0
 
@@ -43,7 +43,7 @@ def llmb_verb(arguments: argparse.Namespace) -> int:
 def _no_job(cluster: str, job_id: str) -> LlmbError:
     return LlmbError(
         f"llmb-run has no job {job_id} on {cluster}.",
-        "No installation of it that is known there has a file of that job.",
-        f"`llmb-tui llmb {cluster}` lists the newest.",
+        "None of its known installations there has a file of that job.",
+        f"`llmb-tui llmb {cluster}` lists the newest jobs.",
         exit_code=1,
     )

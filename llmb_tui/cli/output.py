@@ -1,4 +1,4 @@
-"""The one door for text: a verb's answer, JSON or plain, to stdout, all else to stderr. Nothing prints beside it."""
+"""Output of all verbs: the answer, JSON or plain, goes to stdout, everything else to stderr. No other module prints."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from llmb_tui.answers.answer import Answer
     from llmb_tui.answers.blocks import Block
 
-_ROOM = "Send it to a file or a terminal that takes it."
+_FIX = "Send the output to a writable file or a terminal."
 
 
 class OutputError(LlmbError):
@@ -24,14 +24,14 @@ class OutputError(LlmbError):
 
 
 def print_json(document: object) -> None:
-    """One JSON document on one line."""
+    """Print a JSON document on one line."""
     _write(sys.stdout, json_line(document))
 
 
 def json_line(document: object) -> str:
-    """One JSON document as stdout takes it; characters that are not seen are escaped.
+    """JSON text of a document in stdout's encoding, with invisible characters escaped.
 
-    JSON has no word for a number that is not finite: it is null.
+    A number that is not finite becomes null, because JSON cannot express it.
     """
     ascii_only = not _is_unicode(sys.stdout)
     try:
@@ -42,38 +42,38 @@ def json_line(document: object) -> str:
 
 
 def print_streamed(line: str) -> None:
-    """A line, with its end, of what goes on for as long as somebody reads: the verb ends when nobody does."""
+    """Print a line of a stream, with its line end. Raises BrokenPipeError if the reader has closed stdout."""
     if not _write(sys.stdout, line):
         raise BrokenPipeError
 
 
 def print_status(text: str, end: str = "\n") -> None:
-    """Progress and remarks, for a person; never part of a verb's answer."""
-    with contextlib.suppress(OutputError):  # who closed it wants none
+    """Print progress or a remark to stderr; never part of a verb's answer."""
+    with contextlib.suppress(OutputError):  # a user who closes stderr wants none
         _write(sys.stderr, clean(text) + end)
 
 
-def answer(arguments: Namespace, document: object, words: str) -> None:
-    """What a verb did that has nothing else to print: with `--json` a document, else said to a person."""
+def print_outcome(arguments: Namespace, document: object, message: str) -> None:
+    """Print the outcome of a verb without an answer: a document with `--json`, else a message to stderr."""
     if arguments.json:
         print_json(document)
     else:
-        print_status(words)
+        print_status(message)
 
 
 def print_line(text: str, end: str = "\n") -> None:
-    """One line of a verb's answer, or several, at once; it may hold remote text."""
+    """Print one or more lines of a verb's answer, which may contain remote text."""
     _write(sys.stdout, clean(text) + end)
 
 
 def write(answer: Answer, arguments: Namespace) -> None:
-    """Print an answer: as JSON with `--json`, else as `--format` says, else as rows of text.
+    """Print an answer: as JSON with `--json`, else in the format of `--format`, else as rows of text.
 
-    CSV has no remarks: those that warn or refuse go to stderr.
+    CSV has no place for remarks: warnings and refusals go to stderr.
     """
     if arguments.json:
         print_json(answer.make_document())
-    elif (form := getattr(arguments, "format", "table")) == "csv":
+    elif (output_format := getattr(arguments, "format", "table")) == "csv":
         from llmb_tui.answers.blocks import remarks
         from llmb_tui.answers.writers.csv import csv
 
@@ -81,7 +81,7 @@ def write(answer: Answer, arguments: Namespace) -> None:
         for remark in remarks(answer.make_blocks()):
             if remark.label.tone in ("warning", "bad"):
                 print_status(f"{remark.label.word}: {remark.text}")
-    elif form == "markdown":
+    elif output_format == "markdown":
         from llmb_tui.answers.writers.markdown import blocks_markdown
 
         print_line(blocks_markdown(answer.make_blocks()))
@@ -91,23 +91,23 @@ def write(answer: Answer, arguments: Namespace) -> None:
         print_line("\n".join(row.text for row in rows(answer.make_blocks())))
 
 
-def show(block: Block) -> None:
-    """Show a person what a question is about, before it is asked; never part of a verb's answer."""
+def print_block(block: Block) -> None:
+    """Print the subject of a question to stderr, before the question; never part of a verb's answer."""
     from llmb_tui.answers.writers.rows import rows
 
     print_status("\n".join(row.text for row in rows([block])))
 
 
 def abandon(stream: TextIO) -> None:
-    """Whoever read it has gone, or it takes no more: Python must not complain about that at its exit either."""
-    with contextlib.suppress(OSError, ValueError):  # it is no file, as in tests
+    """Redirect a stream that accepts no more to the null device, so that Python does not complain about it at exit."""
+    with contextlib.suppress(OSError, ValueError):  # the stream is not a file, as in tests
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _write(stream: TextIO | None, text: str) -> bool:
     """Return False if the reader has closed the stream. Raises OutputError if the stream rejects the text."""
-    if stream is None:  # Python's own way to say that it was closed from the start
-        raise OutputError("The answer could not be written.", "It has nowhere to go: stdout is closed.", _ROOM)
+    if stream is None:  # Python's value for a stream that was closed at the start
+        raise OutputError("The answer could not be written.", "stdout is closed.", _FIX)
     try:
         encoding = stream.encoding or "utf-8"
         stream.write(text.encode(encoding, "replace").decode(encoding))
@@ -118,7 +118,7 @@ def _write(stream: TextIO | None, text: str) -> bool:
     except (OSError, ValueError) as error:
         abandon(stream)
         why = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise OutputError("The answer could not be written.", f"{why.rstrip('.')}.", _ROOM) from error
+        raise OutputError("The answer could not be written.", f"{why.rstrip('.')}.", _FIX) from error
     return True
 
 

@@ -1,4 +1,4 @@
-"""`list`, `plan` and `accuracy`: what can be run, how fast, and how good that estimate is, without a cluster."""
+"""`list`, `plan` and `accuracy`: configurations, expected step times and errors of the estimate, without a cluster."""
 
 from __future__ import annotations
 
@@ -25,40 +25,41 @@ if TYPE_CHECKING:
     from llmb_tui.plan.calibration import ClusterEstimate
 
 _UTF_8 = "utf-8-sig"
-"""With the mark that some editors put before it."""
-_ANSWERS = 1 << 12
-"""So many different lines are remembered."""
-_PATIENCE_S = 1.0
-"""What takes longer says what it is doing."""
+"""UTF-8, also with the byte order mark that some editors write."""
+_CACHED_LINES = 1 << 12
+"""Number of lines whose answers are kept."""
+_PROGRESS_AFTER_S = 1.0
+"""Seconds after which a verb prints its progress."""
 
 
 def list_verb(arguments: argparse.Namespace) -> int:
-    """Every published configuration."""
-    from llmb_tui.answers.published import published
+    """List the published configurations."""
+    from llmb_tui.answers.published import published_answer
 
     catalog = user_services(arguments).catalog
     recipes = catalog.releases(arguments.workload.lower()) if arguments.workload else catalog.recipes
     plans = [make.plan(catalog, selection) for recipe in recipes for selection in selections(recipe)]
-    write(published(plans), arguments)
+    write(published_answer(plans), arguments)
     return 0
 
 
 def plan_verb(arguments: argparse.Namespace) -> int:
-    """One plan from flags, or many from JSON lines."""
+    """Print one plan from flags, or many from JSON lines."""
     services = user_services(arguments)
     catalog = services.catalog
     if arguments.source is not None:
         if arguments.layouts is not None or arguments.cluster is not None:
-            raise LlmbError("--from goes with neither --layouts nor --cluster.", fix="Ask for one plan.", exit_code=1)
+            fix = "Leave --from out to plan one selection."
+            raise LlmbError("`plan --from` takes no --layouts or --cluster.", fix=fix, exit_code=1)
         if given := selection_mapping(arguments):
             flag = f"--{next(iter(given)).replace('_', '-')}"
             fix = f"Leave {flag} out, or write it into each line."
-            raise LlmbError("--from goes with no selection: each line says its own.", fix=fix, exit_code=1)
-        return _many(catalog, arguments.source)
+            raise LlmbError("`plan --from` takes no selection: each line has its own.", fix=fix, exit_code=1)
+        return _print_plans(catalog, arguments.source)
     if arguments.layouts is not None and arguments.cluster is not None:
-        fix = "Leave --cluster out: what it has measured is said of one plan."
-        raise LlmbError("--layouts does not go with --cluster.", fix=fix, exit_code=1)
-    plan = plan_of(services, arguments)
+        fix = "Leave --cluster out: its runs are compared with one plan only."
+        raise LlmbError("`plan --layouts` takes no --cluster.", fix=fix, exit_code=1)
+    plan = plan_from_flags(services, arguments)
     if arguments.layouts is not None:
         from llmb_tui.answers.layouts import layouts_answer
         from llmb_tui.plan.layouts import layouts
@@ -67,16 +68,16 @@ def plan_verb(arguments: argparse.Namespace) -> int:
     else:
         from llmb_tui.answers.plan import plan_answer
 
-        here = None if arguments.cluster is None else _measured_on(services, arguments.cluster, plan)
-        write(plan_answer(plan, arguments.cluster, here), arguments)
+        estimate = None if arguments.cluster is None else _cluster_estimate(services, arguments.cluster, plan)
+        write(plan_answer(plan, arguments.cluster, estimate), arguments)
     for problem in plan.problems:
         if problem.severity == "error":
             print_status(f"llmb-tui: {problem.words}")
     return 0 if plan.launchable else 1
 
 
-def _measured_on(services: Services, cluster: str, plan: Plan) -> ClusterEstimate | None:
-    """Raises `LlmbError` for a cluster that is not known."""
+def _cluster_estimate(services: Services, cluster: str, plan: Plan) -> ClusterEstimate | None:
+    """Estimate from the finished runs on a cluster. Raises `LlmbError` for an unknown cluster."""
     from llmb_tui.cluster.slurm.profile import LOCAL
     from llmb_tui.plan.calibration import measured_here
 
@@ -86,14 +87,14 @@ def _measured_on(services: Services, cluster: str, plan: Plan) -> ClusterEstimat
     return measured_here(plan, results)
 
 
-def plan_of(services: Services, arguments: argparse.Namespace) -> Plan:
-    """The plan of the selection flags. Raises `LlmbError` for what is no selection."""
+def plan_from_flags(services: Services, arguments: argparse.Namespace) -> Plan:
+    """Plan of the selection flags. Raises `LlmbError` if they are not a selection."""
     return plan_request(services.catalog, selection_mapping(arguments))
 
 
-def launchable(services: Services, arguments: argparse.Namespace) -> Plan:
-    """The plan of the selection flags. Raises `LlmbError` when it cannot be launched."""
-    plan = plan_of(services, arguments)
+def launchable_plan(services: Services, arguments: argparse.Namespace) -> Plan:
+    """Plan of the selection flags. Raises `LlmbError` if it cannot be launched."""
+    plan = plan_from_flags(services, arguments)
     errors = [problem for problem in plan.problems if problem.severity == "error"]
     if errors:
         reasons = "\n".join(problem.words for problem in errors)
@@ -101,9 +102,9 @@ def launchable(services: Services, arguments: argparse.Namespace) -> Plan:
     return plan
 
 
-def _many(catalog: Catalog, source: str) -> int:
-    """Lines that are the same are planned once: a list of jobs often holds a configuration again and again."""
-    answer = lru_cache(maxsize=_ANSWERS)(lambda line: json_line(plan_line(catalog, line)))
+def _print_plans(catalog: Catalog, source: str) -> int:
+    """Print the plan of each line. Equal lines are planned once: a list of jobs often repeats a configuration."""
+    answer = lru_cache(maxsize=_CACHED_LINES)(lambda line: json_line(plan_line(catalog, line)))
     with _open(source) as lines:
         for line in lines:
             print_streamed(answer(line))
@@ -111,10 +112,10 @@ def _many(catalog: Catalog, source: str) -> int:
 
 
 def _open(source: str) -> AbstractContextManager[TextIO]:
-    # A byte that is no UTF-8 spoils its own line, not the thousands around it.
+    # An invalid byte makes only its own line unreadable.
     if source == "-":
         if sys.stdin is None:
-            raise LlmbError("There is nothing to read: stdin is closed.", fix="Send JSON lines to it.", exit_code=1)
+            raise LlmbError("The lines cannot be read: stdin is closed.", fix="Send JSON lines to stdin.", exit_code=1)
         return nullcontext(TextIOWrapper(sys.stdin.buffer, encoding=_UTF_8, errors="replace"))
     try:
         return open(source, encoding=_UTF_8, errors="replace")
@@ -124,14 +125,14 @@ def _open(source: str) -> AbstractContextManager[TextIO]:
 
 
 def accuracy_verb(arguments: argparse.Namespace) -> int:
-    """Leave-one-out errors of the estimate and of naive ways, with refits; a second or two."""
+    """Print leave-one-out errors of the estimate and of naive methods, with refits, which take a second or two."""
     from llmb_tui.answers.accuracy import accuracy_answer
     from llmb_tui.fit.accuracy import accuracy
 
-    began = time.monotonic()
+    started = time.monotonic()
 
     def progress(case: str) -> None:
-        if time.monotonic() - began > _PATIENCE_S:
+        if time.monotonic() - started > _PROGRESS_AFTER_S:
             print_status(f"accuracy: {case}")
 
     write(accuracy_answer(accuracy(user_services(arguments).catalog, progress)), arguments)

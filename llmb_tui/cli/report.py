@@ -1,4 +1,4 @@
-"""`report`: runs as one readable file for somebody who was not there, and their charts as pictures."""
+"""`report`: runs as one readable file for other people, and their charts as pictures."""
 
 from __future__ import annotations
 
@@ -23,48 +23,48 @@ _HTML, _MARKDOWN = (".html", ".htm"), (".md", ".markdown")
 
 
 def report_verb(arguments: argparse.Namespace) -> int:
-    """Write the report of runs; without a file it goes to stdout as Markdown. Asks no cluster."""
+    """Write the report of runs to a file, or as Markdown to stdout, without asking a cluster."""
     target = Path(arguments.output) if arguments.output else None
     if target is not None and target.suffix.lower() not in (*_HTML, *_MARKDOWN):
         raise LlmbError(
             f"{target} is neither HTML nor Markdown.",
-            f"Its name ends with {target.suffix!r}." if target.suffix else "Its name has no ending.",
+            f"Its name ends with {target.suffix!r}." if target.suffix else "Its name has no suffix.",
             "Name a file that ends with .html or .md.",
             exit_code=1,
         )
-    made = user_services(arguments).reports.report(arguments.runs, time.time())
-    drawn = pictures(made.make_blocks()) if arguments.charts else ()
-    charts = {picture.name: Path(arguments.charts) / f"{picture.name}.svg" for picture in drawn}
+    report = user_services(arguments).reports.report(arguments.runs, time.time())
+    images = pictures(report.make_blocks()) if arguments.charts else ()
+    charts = {picture.name: Path(arguments.charts) / f"{picture.name}.svg" for picture in images}
     files = [*([target] if target else []), *charts.values()]
-    _agree([path for path in files if os.path.lexists(path)], force=arguments.force)
-    for picture in drawn:
+    _confirm_replacement([path for path in files if os.path.lexists(path)], force=arguments.force)
+    for picture in images:
         write_atomic(charts[picture.name], svg(picture.chart).encode())
     if target is not None:
-        write_atomic(target, _text(made, target, charts).encode())
+        write_atomic(target, _text(report, target, charts).encode())
     if arguments.json:
-        print_json({**made.make_document(), "files": [str(path) for path in files]})
+        print_json({**report.make_document(), "files": [str(path) for path in files]})
         return 0
-    tell = print_line
+    print_file = print_line
     if target is None:
-        print_line(markdown(made, {name: str(path) for name, path in charts.items()}), end="")
-        tell = print_status  # stdout is the report
+        print_line(markdown(report, {name: str(path) for name, path in charts.items()}), end="")
+        print_file = print_status  # the report is on stdout
     for path in files:
-        tell(f"{path}  {byte_size(path.stat().st_size)}")
+        print_file(f"{path}  {byte_size(path.stat().st_size)}")
     return 0
 
 
-def _text(made: Answer, target: Path, charts: dict[str, Path]) -> str:
+def _text(report: Answer, target: Path, charts: dict[str, Path]) -> str:
     if target.suffix.lower() in _HTML:
-        return html(made)
-    return markdown(made, {name: os.path.relpath(path, target.parent) for name, path in charts.items()})
+        return html(report)
+    return markdown(report, {name: os.path.relpath(path, target.parent) for name, path in charts.items()})
 
 
-def _agree(existing: Sequence[Path], *, force: bool) -> None:
-    """Nothing is replaced that somebody may still want. Raises LlmbError (exit code 1)."""
+def _confirm_replacement(existing: Sequence[Path], *, force: bool) -> None:
+    """Ask before existing files are replaced. Raises LlmbError (exit code 1) without a confirmation."""
     if not existing or force:
         return
-    named = f"{existing[0]}{f' and {len(existing) - 1} more' if len(existing) > 1 else ''}"
-    if has_terminal() and confirm(f"{named} exists already. Replace it?"):
+    names = f"{existing[0]}{f' and {len(existing) - 1} more' if len(existing) > 1 else ''}"
+    if has_terminal() and confirm(f"{names} exists already. Replace it?"):
         return
-    print_status("Nothing was written.")
-    raise LlmbError(f"{named} exists already.", "", "Name another file, or add --force to replace it.", exit_code=1)
+    why = f"{names} exists already."
+    raise LlmbError("Nothing was written.", why, "Name another file, or add --force to replace it.", exit_code=1)

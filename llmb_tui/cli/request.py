@@ -1,4 +1,4 @@
-"""The request that the flags make: what, where and how; and what stands against it, for the verbs."""
+"""The run request of the command line's flags, and its problems."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 from llmb_tui.cli.flags import selection_mapping
 from llmb_tui.cli.output import print_json, print_line, print_status
-from llmb_tui.cli.planning import launchable
+from llmb_tui.cli.planning import launchable_plan
 from llmb_tui.errors import LlmbError
 from llmb_tui.launch.prepared import LaunchPreview
 from llmb_tui.launch.procedure_loader import preview
@@ -21,66 +21,68 @@ from llmb_tui.services import Services
 
 
 def ask_for_selection(arguments: argparse.Namespace) -> None:
-    """Raise LlmbError where a procedure is asked about without a recipe, on which it depends."""
+    """Raise LlmbError if `--procedure` is given without a selection, on which its requirements depend."""
     if arguments.procedure != DEFAULT_PROCEDURE and not selection_mapping(arguments):
         raise LlmbError(
-            f"{PROCEDURES[arguments.procedure].title} of which recipe?",
-            "What they need depends on the recipe and the GPU type.",
+            "No recipe is named.",
+            f"The requirements of {PROCEDURES[arguments.procedure].title} depend on the recipe and the GPU type.",
             "Add the selection: -w, -s, --gpu, -d and --scale.",
             exit_code=1,
         )
 
 
-def request_of(services: Services, arguments: argparse.Namespace) -> RunRequest:
-    """What the flags ask for. Raises LlmbError where it cannot be launched by the procedure that was asked for.
+def request_from_flags(services: Services, arguments: argparse.Namespace) -> RunRequest:
+    """Request of the flags. Raises LlmbError if the launch method cannot launch it.
 
-    What that does otherwise than asked for, and is no error, is said.
+    Prints the launch method's warnings, for example about settings that it ignores.
     """
-    request = services.request(arguments.cluster, launchable(services, arguments), arguments.procedure)
+    request = services.request(arguments.cluster, launchable_plan(services, arguments), arguments.procedure)
     problems = preview(request).problems
-    errors = [one.words for one in problems if one.severity == "error"]
+    errors = [problem.words for problem in problems if problem.severity == "error"]
     if errors:
-        raise LlmbError(f"{PROCEDURES[request.procedure].title} cannot do this.", "\n".join(errors), exit_code=1)
-    say_problems(problems)
+        raise LlmbError(f"{PROCEDURES[request.procedure].title} cannot launch this.", "\n".join(errors), exit_code=1)
+    print_warnings(problems)
     return request
 
 
-def fill_from(run: Run, arguments: argparse.Namespace) -> None:
-    """Take what a run was for every flag of `submit` that is not given, and say what is otherwise."""
+def fill_from_run(run: Run, arguments: argparse.Namespace) -> None:
+    """Fill the flags of `submit` that were not given from a run, and print the differences from it."""
     chosen, changed = run.plan.selection, selection_mapping(arguments)
-    then: dict[str, Value] = {"workload": chosen.recipe_id}
+    renamed: dict[str, Value] = {"workload": chosen.recipe_id}
     for name, field in FIELDS.items():
         if field.has_flag:
-            value = then.get(name, chosen.value(name))
+            value = renamed.get(name, chosen.value(name))
             if not getattr(arguments, name) and is_given(value):
                 setattr(arguments, name, value if value is True else str(value))
     procedure = PROCEDURES[run.procedure]
     if arguments.procedure is None and not procedure.starts_runs:
-        print_status(f"Run {run.id} was started by {procedure.title}; this one is not, and need not be like it.")
+        print_status(f"{procedure.title} started run {run.id}. The new run has another launch method and may differ.")
     elif arguments.procedure is None:
         arguments.procedure = run.procedure if procedure.flag_help else DEFAULT_PROCEDURE
     if arguments.cluster is None:
         arguments.cluster = run.cluster
     elif arguments.cluster != run.cluster:
         changed["cluster"] = arguments.cluster
-    otherwise = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in changed.items())
-    print_status(f"As run {run.id}{otherwise and f', but for {otherwise}'}.")
+    differences = ", ".join(
+        name.replace("_", " ") + ("" if value is True else f" {value}") for name, value in changed.items()
+    )
+    print_status(f"Configuration of run {run.id}{differences and f', except for {differences}'}.")
 
 
-def say_problems(problems: Iterable[Problem]) -> None:
-    """What a person should know before GPUs are spent."""
-    for one in problems:
-        if one.severity == "warning":
-            print_status(one.words)
+def print_warnings(problems: Iterable[Problem]) -> None:
+    """Print the warnings among the problems."""
+    for problem in problems:
+        if problem.severity == "warning":
+            print_status(problem.words)
 
 
 def print_command(request: RunRequest, launch: LaunchPreview, *, as_json: bool) -> None:
-    """The command to the letter; what is to be known of it is said beside."""
+    """Print the exact command to stdout, and its differences and notes to stderr."""
     if as_json:
         document = asdict(launch)
-        known = {name: document[name] for name in ("command", "results", "problems", "differences", "notes")}
-        print_json({"procedure": request.procedure, **known})
+        parts = {name: document[name] for name in ("command", "results", "problems", "differences", "notes")}
+        print_json({"procedure": request.procedure, **parts})
         return
-    for words in (*launch.differences, *launch.notes):
-        print_status(f"note: {words}")
+    for text in (*launch.differences, *launch.notes):
+        print_status(f"note: {text}")
     print_line(launch.command)

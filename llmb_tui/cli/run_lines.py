@@ -1,4 +1,4 @@
-"""`line_teller`: what happens to a run that is watched, in lines; what stays as it is is said again after a while."""
+"""Progress of a watched run as lines of text; an unchanged state is repeated after some minutes."""
 
 from __future__ import annotations
 
@@ -12,54 +12,54 @@ from llmb_tui.launch.run import Run
 from llmb_tui.watch.report import label_of
 from llmb_tui.watch.state import RunState
 
-AGAIN_AFTER_S = 300.0
+REPEAT_AFTER_S = 300.0
 
 
 class RepeatLimiter:
-    """When something is to be said: at once where it is new, and again when it has stayed so for a while."""
+    """Decides when a text is printed: at once if it is new, and again after each `REPEAT_AFTER_S` in which it stays."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
-        self._what: object = self
-        self._since = self._said_at = 0.0
+        self._text: object = self
+        self._since = self._printed_at = 0.0
 
-    def due(self, what: object) -> str | None:
-        """Empty for what is new, `for 5 min` for what is so still; None while that was said a short time ago."""
+    def due(self, text: object) -> str | None:
+        """Empty for a new text, its age such as `for 5 min` for an old one; None if it was printed recently."""
         now = self._now()
-        if what != self._what:
-            self._what, self._since, self._said_at = what, now, now
+        if text != self._text:
+            self._text, self._since, self._printed_at = text, now, now
             return ""
-        if now - self._said_at < AGAIN_AFTER_S:
+        if now - self._printed_at < REPEAT_AFTER_S:
             return None
-        self._said_at = now
+        self._printed_at = now
         return f"for {duration(now - self._since)}"
 
 
-def line_teller(
-    run: Run, tell: Callable[[str], None], now: Callable[[], float] = time.monotonic
+def line_printer(
+    run: Run, emit: Callable[[str], None], now: Callable[[], float] = time.monotonic
 ) -> Callable[[RunState], None]:
-    """A `publish` that tells each change of stage, job, step, link and notes in a line, and no line twice in a row."""
-    stands, notes_stand = RepeatLimiter(now), RepeatLimiter(now)
+    """Callback that prints a line at each change of stage, job, step, link or notes, and no line twice in a row."""
+    states, notes_limiter = RepeatLimiter(now), RepeatLimiter(now)
     last_line = ""
 
     def publish(state: RunState) -> None:
         nonlocal last_line
-        words, notes = _words(run, state), " ".join(filter(None, (state.link_note, state.slurm_note)))
-        lasting, noted = stands.due(words), notes_stand.due(notes)
-        if noted and not notes:
-            noted = None  # that there is nothing to note is said once
-        if lasting is None and noted is None:
+        text, notes = _state_text(run, state), " ".join(filter(None, (state.link_note, state.slurm_note)))
+        state_age, notes_age = states.due(text), notes_limiter.due(notes)
+        if notes_age and not notes:
+            notes_age = None  # the absence of notes is not repeated
+        if state_age is None and notes_age is None:
             return
-        line = " · ".join(filter(None, (words, lasting, *(() if noted is None else (notes, noted)))))
+        line = " · ".join(filter(None, (text, state_age, *(() if notes_age is None else (notes, notes_age)))))
         if line != last_line:
             last_line = line
-            tell(line)
+            emit(line)
 
     return publish
 
 
-def _words(run: Run, state: RunState) -> str:
-    """How the run stands, without the notes."""
+def _state_text(run: Run, state: RunState) -> str:
+    """State of the run in one line, without the notes."""
     progress, job = state.progress, state.job
     parts = [f"  {label_of(run, state).word}"]
     if job:

@@ -1,4 +1,4 @@
-"""The bare command: the wizard, which ends with its terminal."""
+"""The bare command: the wizard, which ends when its terminal closes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import sys
 import threading
 
 from llmb_tui.cli.output import print_status
-from llmb_tui.cli.user import is_terminal, settings_of
+from llmb_tui.cli.user import is_terminal, settings_from_flags
 from llmb_tui.errors import LlmbError
 from llmb_tui.services import Services
 from llmb_tui.store.paths import UserPaths
@@ -19,18 +19,18 @@ from llmb_tui.store.scratch import remove_scratch_on_signals
 
 
 def wizard_verb(arguments: argparse.Namespace) -> int:
-    """Open the wizard on the user's own places."""
-    places = UserPaths.of_user()
-    return show(Services(places, settings_of(places, arguments), read_only=arguments.read_only))
+    """Open the wizard with the user's state and configuration."""
+    paths = UserPaths.of_user()
+    return run_screen(Services(paths, settings_from_flags(paths, arguments), read_only=arguments.read_only))
 
 
-def show(services: Services) -> int:
+def run_screen(services: Services) -> int:
     """Run the screen until the user leaves it."""
     if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
         raise LlmbError("The wizard needs a terminal.", fix="Use a verb: `llmb-tui --help` lists them.", exit_code=1)
-    # Textual paints with its next frame: of 60 a second a key waits for as long as it is worked on.
+    # Textual paints at its next frame: at 60 frames a second, a key would wait longer for it than for its handling.
     os.environ.setdefault("TEXTUAL_FPS", "240")
-    gc.disable()  # what the start makes stays: until it is over there is nothing to collect
+    gc.disable()  # objects of the start-up are permanent, so collecting before it ends only takes time
     from llmb_tui.ui.app import LlmbApp
 
     end_with_terminal(sys.stdin.fileno())
@@ -40,16 +40,16 @@ def show(services: Services) -> int:
     app.run()
     services.clusters.close()
     for problem in broken:
-        print_status(f"llmb-tui: passed over: {problem}")
+        print_status(f"llmb-tui: ignored: {problem}")
     return app.return_code or 0
 
 
 def end_with_terminal(descriptor: int) -> None:
-    """From now on a hang-up of this terminal ends the process as SIGHUP does. Runs and installs on clusters go on.
+    """End the process, as SIGHUP does, when this terminal hangs up. Runs and installs on clusters continue.
 
-    Also where nobody sends the signal: a terminal's hang-up is signalled to the leader of its session, which may be a
-    program that only waits for us, such as `make`, and Textual then reads the end of its input again and again. Also
-    below `nohup`, say of a script that has this program in it: what is only a screen cannot outlive its terminal.
+    The kernel signals only the leader of the terminal's session, which may be a program such as `make` that waits for
+    this process; Textual would then read the end of its input forever. `nohup` is overridden, for example in a script
+    that calls this program, because a screen cannot outlive its terminal.
     """
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     remove_scratch_on_signals()

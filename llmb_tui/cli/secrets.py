@@ -1,4 +1,4 @@
-"""`secrets`: the keys on a cluster. A key is asked for without echo or read from stdin, never an argument."""
+"""`secrets`: the API keys on a cluster. They are entered without echo or read from stdin, and are never arguments."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import argparse
 from dataclasses import asdict
 
 from llmb_tui.answers.answer import Answer
-from llmb_tui.answers.blocks import Fact, Grid, Section, known
+from llmb_tui.answers.blocks import Fact, Grid, Section, known_facts
 from llmb_tui.answers.table import Column, Table
 from llmb_tui.cli.flags import selection_mapping
 from llmb_tui.cli.output import print_status, write
-from llmb_tui.cli.planning import plan_of
+from llmb_tui.cli.planning import plan_from_flags
 from llmb_tui.cli.request import ask_for_selection
 from llmb_tui.cli.user import (
     confirm,
@@ -32,8 +32,8 @@ from llmb_tui.services import Services
 
 def _place(state: SecretState) -> str:
     if state.on_cluster:
-        return "given by llmb-tui"
-    return "one of your own" if state.own else "none"
+        return "stored by llmb-tui"
+    return "your own" if state.own else "none"
 
 
 _STATE = (
@@ -45,12 +45,12 @@ _STATE = (
 
 
 def secrets_verb(arguments: argparse.Namespace) -> int:
-    """Say which keys are on a cluster; with a selection, what it needs and what they open. Give or forget one."""
+    """List the API keys on a cluster, store or remove one; with a selection, also test the ones that it needs."""
     ask_for_selection(arguments)
     for flag in ("keep", "from_keyring"):
         if getattr(arguments, flag) and not arguments.give:
-            fix = "Add --give with the kind of the key."
-            raise LlmbError(f"--{flag.replace('_', '-')} goes with --give.", fix=fix, exit_code=1)
+            fix = "Add --give with the kind of the API key."
+            raise LlmbError(f"`secrets` takes --{flag.replace('_', '-')} only with --give.", fix=fix, exit_code=1)
     services = user_services(arguments)
     if arguments.give or arguments.forget:
         require_changes(services, arguments.cluster)
@@ -59,7 +59,7 @@ def secrets_verb(arguments: argparse.Namespace) -> int:
     if arguments.forget:
         print_status(forget_secret(session, arguments.forget))
     if arguments.give:
-        value = None if arguments.from_keyring else _typed(arguments.give)
+        value = None if arguments.from_keyring else _read_key(arguments.give)
         print_status(give_secret(session, arguments.give, value, keep=arguments.keep))
     states = secret_states(session, keyring=True)
     needs = _needs(services, arguments)
@@ -75,36 +75,36 @@ def secrets_verb(arguments: argparse.Namespace) -> int:
 
 
 def _section(need: SecretNeed, test: SecretTest) -> Section:
-    answer = Fact("test", f"{test.words} {test.fix}".rstrip())
-    facts = known(Fact("why", need.why), Fact("how long", need.how_long), answer)
+    result = Fact("test", f"{test.words} {test.fix}".rstrip())
+    facts = known_facts(Fact("why", need.why), Fact("how long", need.how_long), result)
     return Section(f"{need.title}: {'needed' if need.required else 'optional'}", (facts,))
 
 
 def ask_for_key(services: Services, request: RunRequest, key: SecretId) -> None:
-    """Ask at the terminal for a key that an install lacks, test it and put it on the cluster.
+    """Ask at the terminal for an API key that an install lacks, test it, and store it on the cluster.
 
-    Raises LlmbError (exit code 1) when none is given, or the servers do not take it.
+    Raises LlmbError (exit code 1) if the user enters none, or a server rejects it.
     """
     session = services.clusters.login_node(request.profile)
     need = next(need for need in secrets_of(request) if need.id == key)
-    print_status(f"{need.why}\nMake one at {need.where}. {need.how_long}")
-    value = _typed(key)
+    print_status(f"{need.why}\nCreate one at {need.where}. {need.how_long}")
+    value = _read_key(key)
     test = try_secret(session, need, secret_of(key, value), services.sources)
     print_status(test.words)
     if test.result in ("refused", "no access yet"):
-        raise LlmbError("The key was not put on the cluster.", test.words, test.fix, exit_code=1)
-    keep = confirm("Keep it in this computer's keyring too?")
+        raise LlmbError("The API key was not stored on the cluster.", test.words, test.fix, exit_code=1)
+    keep = confirm("Also store it in this computer's keyring?")
     print_status(give_secret(session, key, value, keep=keep))
 
 
-def _typed(secret_id: SecretId) -> str:
-    typed = read_hidden(f"{TITLES[secret_id]}: ") if has_terminal() else read_line()
-    if not typed.strip():
-        raise LlmbError(f"No {TITLES[secret_id]} was given.", "", "Type it, or send it on stdin.", exit_code=1)
-    return typed
+def _read_key(secret_id: SecretId) -> str:
+    value = read_hidden(f"{TITLES[secret_id]}: ") if has_terminal() else read_line()
+    if not value.strip():
+        raise LlmbError(f"No {TITLES[secret_id]} was entered.", "", "Type it, or send it on stdin.", exit_code=1)
+    return value
 
 
 def _needs(services: Services, arguments: argparse.Namespace) -> tuple[SecretNeed, ...]:
     if not selection_mapping(arguments):
         return ()
-    return secrets_of(services.request(arguments.cluster, plan_of(services, arguments), arguments.procedure))
+    return secrets_of(services.request(arguments.cluster, plan_from_flags(services, arguments), arguments.procedure))

@@ -1,4 +1,4 @@
-"""The user at a plain terminal, or at none: their places, their answers."""
+"""The user of the command line: their directories and settings, and questions at a terminal."""
 
 from __future__ import annotations
 
@@ -17,29 +17,31 @@ from llmb_tui.store.settings import Settings, load_settings
 if TYPE_CHECKING:
     from llmb_tui.services import Services
 
+NO_TERMINAL = "Without a terminal the program cannot ask for a confirmation."
+
 
 def user_services(arguments: argparse.Namespace) -> Services:
-    """The rooms, with the user's own places and settings. Raises `SettingError`."""
+    """Services with the user's directories and settings. Raises `SettingError`."""
     from llmb_tui.services import Services
 
-    places = UserPaths.of_user()
-    services = Services(places, settings_of(places, arguments), read_only=arguments.read_only)
-    services.on_broken_file = lambda problem: print_status(f"llmb-tui: passed over: {problem}")
+    paths = UserPaths.of_user()
+    services = Services(paths, settings_from_flags(paths, arguments), read_only=arguments.read_only)
+    services.on_broken_file = lambda problem: print_status(f"llmb-tui: ignored: {problem}")
     return services
 
 
-def settings_of(places: UserPaths, arguments: argparse.Namespace) -> Settings:
-    """The settings in force for one call of the program. Raises `SettingError`."""
-    return load_settings(places.settings, flags_of(arguments))
+def settings_from_flags(paths: UserPaths, arguments: argparse.Namespace) -> Settings:
+    """Settings in force for one call of the program. Raises `SettingError`."""
+    return load_settings(paths.settings, setting_flags(arguments))
 
 
-def flags_of(arguments: argparse.Namespace) -> list[str]:
-    """What `--set` said, before the verb and after it."""
+def setting_flags(arguments: argparse.Namespace) -> list[str]:
+    """Values of `--set`, before the verb and after it."""
     return [*arguments.set, *getattr(arguments, "set_for_verb", ())]
 
 
 def require_changes(services: Services, cluster: str) -> None:
-    """Raise `ReadOnlyError`, before anybody is asked anything, where a cluster is only looked at."""
+    """Raise `ReadOnlyError` for a read-only cluster, before the user is asked anything."""
     from llmb_tui.cluster.failures import ReadOnlyError
 
     profile = services.clusters.profile(cluster)
@@ -48,23 +50,23 @@ def require_changes(services: Services, cluster: str) -> None:
 
 
 def has_terminal() -> bool:
-    """True when a question can be asked and its answer read."""
+    """Whether the program can ask a question and read the answer."""
     return is_terminal(sys.stdin) and is_terminal(sys.stderr)
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """True for one that a person sits at; one that was closed is None."""
+    """Whether a stream is an open terminal; a stream that was closed at the start is None."""
     return stream is not None and not stream.closed and stream.isatty()
 
 
 def read_line() -> str:
-    """A line of stdin; empty at its end, and where it is closed. Raises LlmbError (exit code 1) for what is no text."""
+    """Line of stdin; empty at its end or if it is closed. Raises LlmbError (exit code 1) for bytes other than UTF-8."""
     with _text_only():
         return sys.stdin.readline() if sys.stdin is not None else ""
 
 
 def read_hidden(prompt: str) -> str:
-    """A line of the terminal that is not shown; empty where it ends there. Raises as `read_line` does."""
+    """Line that the user types without echo; empty at the end of input. Raises like `read_line`."""
     from getpass import getpass
 
     with _text_only():
@@ -80,27 +82,27 @@ def _text_only() -> Iterator[None]:
     try:
         yield
     except UnicodeDecodeError as error:
-        what = "What was typed or sent is no text."
-        raise LlmbError(what, "It holds bytes that are no UTF-8.", "Type or send it again.", exit_code=1) from error
+        what = "The input is not text."
+        raise LlmbError(what, "It contains bytes that are not UTF-8.", "Enter it again.", exit_code=1) from error
 
 
 def terminal_prompter() -> TerminalPrompter | None:
-    """Who answers what connecting asks; None where there is nobody."""
+    """Prompter for a connection's questions; None without a terminal."""
     return TerminalPrompter() if has_terminal() else None
 
 
 def confirm(question: str) -> bool:
-    """Ask at the terminal; anything but yes is no."""
+    """Ask a question at the terminal. Any answer except yes means no."""
     print_status(f"{question} [y/N] ", end="")
     return read_line().strip().lower() in {"y", "yes"}
 
 
-def agree(question: str, nothing: str, fix: str) -> None:
-    """Ask at the terminal. Raises LlmbError (exit code 1) with `nothing` if the answer is no or impossible."""
+def require_confirmation(question: str, refusal: str, fix: str) -> None:
+    """Ask at the terminal. Raises LlmbError (exit code 1) with `refusal` if the answer is no or impossible."""
     if not has_terminal():
-        raise LlmbError(nothing, "There is no terminal to ask at.", fix, exit_code=1)
+        raise LlmbError(refusal, NO_TERMINAL, fix, exit_code=1)
     if not confirm(question):
-        raise LlmbError(nothing, exit_code=1)
+        raise LlmbError(refusal, exit_code=1)
 
 
 class TerminalPrompter:
@@ -108,11 +110,11 @@ class TerminalPrompter:
 
     def accept_host_key(self, host: str, key_type: str, fingerprint: str, note: str = "") -> bool:
         """Show the fingerprint of an unknown host and ask."""
-        words = f"The host key of {host} is not known yet: {key_type} {fingerprint}. {note}"
-        return confirm(f"{words.rstrip()} Is it the right one?")
+        text = f"The host key of {host} is not known yet: {key_type} {fingerprint}. {note}"
+        return confirm(f"{text.rstrip()} Trust it?")
 
     def answer(self, prompt: str, echo: bool) -> str | None:
-        """Ask for a password, a passphrase or a code; None when the user gives none."""
+        """Ask for a password, a passphrase or a code; None if the user enters none."""
         text = clean(prompt)
         if not echo:
             return read_hidden(text) or None

@@ -152,7 +152,7 @@ class CancelUnconfirmedError(SchedulerError):
 
     def __init__(self, scheduler: str, job_id: str, lost: LlmbError) -> None:
         super().__init__(
-            f"It is not known whether job {job_id} will be cancelled.",
+            f"It is unknown whether job {job_id} will be cancelled.",
             f"The answer of {scheduler} to the request was lost: {lost.what} {lost.why}".rstrip(),
             "It may still be cancelled: look at the run again, and cancel again if the job is still active.",
         )

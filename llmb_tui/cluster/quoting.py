@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from llmb_tui.errors import LlmbError
-from llmb_tui.language.text import clean_line, is_seen
+from llmb_tui.language.text import clean_line, is_visible
 
 _PLAIN = re.compile(r"[A-Za-z0-9_./:,+-]+")
 _OUTSIDE_QUOTES = re.compile(r"(['\\!])")
@@ -53,7 +53,7 @@ def one_line(value: str, what: str) -> str:
 
     Raises LlmbError (exit code 1) for a newline, NUL, or any other invisible character; `what` names the value there.
     """
-    if is_seen(value):
+    if is_visible(value):
         return value
     raise LlmbError(
         f"{what} contains a character that does not print: {_excerpt(value)}",

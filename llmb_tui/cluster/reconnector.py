@@ -17,8 +17,10 @@ from llmb_tui.language.states import LinkState
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 10.0
 # Programs that lost the same login node should not all reconnect at the same moment.
 _JITTER = 0.3
-_LOOK_EVERY_S = 1.0
-_WANTED_S = 300.0
+LOOK_EVERY_S = 1.0
+"""Interval of checks whether the link is alive, seconds."""
+WANTED_S = 300.0
+"""Time after its last use for which a lost link is connected again, seconds."""
 
 
 class Reconnector:
@@ -89,7 +91,7 @@ class Reconnector:
 
     @property
     def _is_wanted(self) -> bool:
-        return time.monotonic() - self._wanted_at < _WANTED_S
+        return time.monotonic() - self._wanted_at < WANTED_S
 
     def _live(self, prompter: Prompter | None) -> Link:
         link = self._usable()
@@ -154,7 +156,7 @@ class Reconnector:
 
     def _keep(self) -> None:
         """Dial again while the link was used recently; runs in a thread that ends with `close`."""
-        while not self._closed.wait(_LOOK_EVERY_S):
+        while not self._closed.wait(LOOK_EVERY_S):
             if self.state == "lost" and self._is_wanted:
                 with contextlib.suppress(LlmbError):
                     self._live(None)

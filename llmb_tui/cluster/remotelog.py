@@ -34,13 +34,15 @@ LEASE_S = 90
 
 SILENCE_S = 8
 """The remote command ends after so many seconds without a keepalive of its reader."""
-_KEEPALIVE_EVERY_S = 2.0
-
-_HEADER_WITHIN_S = 20.0
+KEEPALIVE_EVERY_S = 2.0
+"""Interval of keepalives, seconds."""
+HEADER_WITHIN_S = 20.0
+"""Deadline of the remote command's first line, seconds."""
 _MOST = 1 << 20
 _GAP_TO_COMPRESS = 4 << 20
-# Round trip within a building: there plain bytes arrive sooner than gzip compresses them. zstd is faster than any line.
-_NEAR_S = 0.003
+NEAR_S = 0.003
+"""Round trip within a building, seconds: there plain bytes arrive sooner than gzip compresses them. zstd is faster than
+any line."""
 _OVERLAP = 1 << 10
 _MOST_IN_FRAME = 1 << 18
 _LONGEST_HEAD = 16
@@ -105,7 +107,7 @@ class Tail:
 
     def begin(self, sample: Sample) -> None:
         """Read the identity of the file. Raises DeadlineError, DisconnectedError, UnreadableFileError."""
-        ends = time.monotonic() + _HEADER_WITHIN_S
+        ends = time.monotonic() + HEADER_WITHIN_S
         header = b""
         while (match := _HEADER.search(header)) is None:
             if len(header) > _LONGEST_HEADER:
@@ -135,7 +137,7 @@ class Tail:
         """The next bytes, as `FileTail.read`."""
         if time.monotonic() >= self._keepalive_at:
             self._stream.send_keepalive()
-            self._keepalive_at = time.monotonic() + _KEEPALIVE_EVERY_S
+            self._keepalive_at = time.monotonic() + KEEPALIVE_EVERY_S
         if self._unpacker is not None:
             return self._read_gap(self._unpacker, timeout_s)
         ends = time.monotonic() + timeout_s
@@ -224,7 +226,7 @@ class RemoteLog:
     def _is_near(self) -> bool:
         """True if the line is certainly faster than gzip."""
         round_trip_s = self._session.health.round_trip_s
-        return self._session.profile.transport == "local" or (round_trip_s is not None and round_trip_s < _NEAR_S)
+        return self._session.profile.transport == "local" or (round_trip_s is not None and round_trip_s < NEAR_S)
 
 
 def _proof(match: re.Match[bytes], sample: Sample, path: str, stderr: str) -> Proof | None:

@@ -31,7 +31,7 @@ _PUMP_S = 1.0
 _QUIET_S, _QUIET_LIMITED_S = 1.0, 20.0
 """Time without data after which the rest is checked; with a limit, a piece may be delayed for ten seconds."""
 _LINE = (DisconnectedError, NoAnswerError, UnreachableError)
-_TRIES = 6
+TRIES = 6
 """Number of consecutive disconnects without data after which the fetch fails; the user may then repeat it."""
 
 OnProgress = Callable[[str, int, int], object]
@@ -137,7 +137,7 @@ class Fetch:
                 except _LINE as lost:
                     tries = 1 if follower.copied > last else tries + 1
                     last = follower.copied
-                    if tries >= _TRIES:
+                    if tries >= TRIES:
                         here, why = (
                             f"{file.name}: {count(last)} of {count(file.size)} bytes are here.",
                             f"{lost.what} {lost.why}",

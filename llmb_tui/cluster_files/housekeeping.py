@@ -41,7 +41,8 @@ KINDS: dict[ItemKind, str] = {
     "trash": "partly deleted",
 }
 _OF_RUNS: tuple[ItemKind, ...] = ("run", "checkpoint")
-_MOST = 2000
+MOST = 2000
+"""Largest number of items in one listing."""
 _LOOK_S, _MOVE_S, _DELETE_S = 60.0, 60.0, 600.0
 _AT_ONCE, _EACH_S, _ALL_S = 8, 12, 96
 
@@ -267,7 +268,7 @@ def _delete(session: Session, install: str, script: str, tell: Callable[[str], N
 def _list(session: Session, catalog: Catalog) -> BelongingsListing:
     install, token = _directory(session), secrets.token_hex(8)
     script = remote_text("lock.sh", "inside.sh", "belongings.sh")
-    arguments = [install, token, str(_MOST), *_repositories(catalog)]
+    arguments = [install, token, str(MOST), *_repositories(catalog)]
     things: list[tuple[ItemKind, str, bool, bool]] = []
     installing, more = [], 0
     for head, _ in session.retry_after_disconnect(lambda: _answers(session, script, arguments, token, _LOOK_S)):

@@ -20,7 +20,7 @@ PIECES = 20
 SETTINGS = {
     "enroot.conf": "ENROOT_REMAP_ROOT yes\nENROOT_ROOTFS_WRITABLE yes\n",
     "environ.d/50-adapters.env": "NCCL_IB_HCA=mlx5\n",
-    "hooks.d/50-slurm-pytorch.sh": "# Simulated cluster: containers are, so nothing runs this\n",
+    "hooks.d/50-slurm-pytorch.sh": "# Simulated cluster: containers are simulated, too, so nothing runs this hook\n",
 }
 """Settings of a site that follows NVIDIA's README, for the cluster's checks: file and text."""
 
@@ -40,8 +40,8 @@ def main(store: Store, arguments: list[str]) -> int:
         sys.stdout.write(f"{VERSION}\n")
         return 0
     if arguments[:1] != ["import"]:
-        raise not_offered("enroot", " ".join(arguments), of="enroot")
-    args = Parser("enroot import", "--output --arch reference", of="enroot").parse(arguments[1:])
+        raise not_offered("enroot", " ".join(arguments), system="enroot")
+    args = Parser("enroot import", "--output --arch reference", system="enroot").parse(arguments[1:])
     image = _IMAGE.fullmatch(args.reference)
     if not image:
         raise RefusedError(f"[ERROR] Invalid image reference: {args.reference}")

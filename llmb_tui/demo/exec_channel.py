@@ -108,11 +108,11 @@ class _Streams:
             else:
                 del self._send[pipe]
         if self._channel in readable:
-            self._take_input()
+            self._read_input()
         if writable:
-            self._give_input()
+            self._write_input()
 
-    def _take_input(self) -> None:
+    def _read_input(self) -> None:
         if self._channel.recv_ready():
             self._input = self._channel.recv(CHUNK)
         elif self._channel.eof_received:
@@ -121,7 +121,7 @@ class _Streams:
         if self._stdin.closed:
             self._input = b""
 
-    def _give_input(self) -> None:
+    def _write_input(self) -> None:
         try:
             self._input = self._input[os.write(self._stdin.fileno(), self._input) :]
         except BrokenPipeError:  # the process does not read; further input is discarded

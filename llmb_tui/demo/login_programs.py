@@ -27,7 +27,7 @@ def curl(_: Store, arguments: list[str]) -> int:
     if not address:
         return _real("curl", arguments)
     limits = "--connect-timeout --max-time --max-filesize"
-    parser = Parser("curl", f"-K -o -w url {limits}", "-q -s -S -i", of="curl")
+    parser = Parser("curl", f"-K -o -w url {limits}", "-q -s -S -i", system="curl")
     args = parser.parse([word for word in arguments if word != "--"])
     if args.K:
         sys.stdin.read()
@@ -59,9 +59,9 @@ def df(store: Store, arguments: list[str]) -> int:
 
 
 def git(_: Store, arguments: list[str]) -> int:
-    """Refuse the download: NVIDIA's scripts would install gigabytes on the user's own machine."""
+    """Fetch nothing: NVIDIA's scripts would install gigabytes on the user's machine, so they end here."""
     for word in filter(_ELSEWHERE.fullmatch, arguments):
-        reason = "the demo cluster has no internet; choose our script"
+        reason = "the demo cluster has no internet access; choose our script"
         raise RefusedError(f"fatal: unable to access '{word}': {reason}", 128)
     return _real("git", arguments)
 

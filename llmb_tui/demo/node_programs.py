@@ -23,7 +23,7 @@ _NSYS = (
 
 def hostname(_: Store, arguments: list[str]) -> int:
     """Print the loopback address, on every system."""
-    Parser("hostname", flags="--ip-address", of="node").parse(arguments)
+    Parser("hostname", flags="--ip-address", system="node").parse(arguments)
     sys.stdout.write("127.0.0.1\n")
     return 0
 
@@ -35,7 +35,7 @@ def sudo(_: Store, _arguments: list[str]) -> int:
 
 def numactl(_: Store | None, arguments: list[str]) -> int:
     """Check the NUMA node's number, of which there are two, and bind nothing."""
-    args = _wrapper(Parser("numactl", "--cpunodebind --membind", of="container"), arguments)
+    args = _wrapper(Parser("numactl", "--cpunodebind --membind", system="container"), arguments)
     for node in filter(None, (args.cpunodebind, args.membind)):
         if not node.isdecimal() or int(node) >= NUMA_NODES:
             raise RefusedError(f"libnuma: Warning: node argument {node} is out of range\n\n<{node}> is invalid")
@@ -48,15 +48,15 @@ def numactl(_: Store | None, arguments: list[str]) -> int:
 def nsys(_: Store | None, arguments: list[str]) -> int:
     """Run the command, and leave a file stating that nothing was profiled."""
     if arguments[:1] != ["profile"]:
-        raise not_offered("nsys", " ".join(arguments), of="container")
-    parser = Parser("nsys profile", _NSYS, of="container")
+        raise not_offered("nsys", " ".join(arguments), system="container")
+    parser = Parser("nsys profile", _NSYS, system="container")
     for names in (("-o", "--output"), ("-s", "--sample"), ("-t", "--trace")):
         parser.add_argument(*names)
     args = _wrapper(parser, arguments[1:])
     report = f"{_expand_name(args.output)}.nsys-rep"
     outside = Path(place(report, container_mounts()) or report)
     if not outside.parent.is_dir():
-        raise RefusedError(f"nsys: there is no folder for {report}")
+        raise RefusedError(f"nsys: the directory of {report} does not exist")
     process = subprocess.Popen(args.command)
     signal.signal(signal.SIGTERM, lambda *_: process.terminate())
     code = process.wait()

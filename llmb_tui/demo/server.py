@@ -50,18 +50,18 @@ class Account:
 
 
 class _Listener(socketserver.TCPServer):
-    """Passes each new connection to `welcome`, and leaves it open."""
+    """Passes each new connection to `accept`, and leaves it open."""
 
     allow_reuse_address = True
     request_queue_size = 16
 
-    def __init__(self, port: int, welcome: Callable[[socket.socket], None]) -> None:
+    def __init__(self, port: int, accept: Callable[[socket.socket], None]) -> None:
         super().__init__((HOST, port), socketserver.BaseRequestHandler)
-        self._welcome = welcome
+        self._accept = accept
 
     def process_request(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - the base class's signature
         with suppress(OSError, paramiko.SSHException):  # the client has left already
-            self._welcome(request)
+            self._accept(request)
 
 
 class Server:

@@ -37,7 +37,7 @@ class DemoSite(ABC):
     def start(self) -> None:
         """Write missing files below the root, and listen. Raises LlmbError if the root is in use or unusable."""
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._lock = _take(self.root)
+        self._lock = _lock_folder(self.root)
         try:
             self.listen()
         except BaseException:
@@ -61,7 +61,7 @@ class DemoSite(ABC):
         """End the servers."""
 
 
-def _take(root: Path) -> int:
+def _lock_folder(root: Path) -> int:
     """Lock the folder, which one process may use at a time, until the returned handle is closed."""
     lock = os.open(root / "in-use", os.O_RDWR | os.O_CREAT, 0o600)
     try:

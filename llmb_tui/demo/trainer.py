@@ -75,7 +75,7 @@ def main(store: Store, arguments: list[str]) -> int:
     program, *words = arguments[len(flags) :] or [""]
     name = os.path.basename(program)
     if {"-c", "-m"} & set(flags) or name not in (HYDRA_PROGRAM, NEMO2_PROGRAM):
-        raise not_offered("python", " ".join(arguments), of="container")
+        raise not_offered("python", " ".join(arguments), system="container")
     if name == NEMO2_PROGRAM and not os.path.exists(place(program, mounts)):
         raise RefusedError(f"python: can't open file '{program}': [Errno 2] No such file or directory", 2)
     job = store.read(int(os.environ["SLURM_JOB_ID"]))

@@ -22,6 +22,7 @@ _RETRIED = re.compile(r"\b[Rr]etrying\b|\bwill retry\b|\b[Rr]etry \d{1,4}(?: of 
 _MOST_CHARACTERS = 2000
 """Length of a line that rules read: some patterns take quadratic time."""
 _MOST_FOUND = 200
+_MOST_KEPT = 1000
 _SAME = 40
 """Number of last characters by which a quotation of another line is recognised."""
 
@@ -66,12 +67,18 @@ class CauseFinder:
         self._reader = RecordReader()
         self._found: dict[tuple[int, str], _Found] = {}
         self._first_failures: dict[str, Record] = {}
+        self._no_match: set[str] = set()
+        """Single lines that no rule matches: thousands of ranks print the same warnings."""
 
     def feed(self, lines: Iterable[tuple[int, str]]) -> None:
         """Read clean lines, each with its number."""
         for number, line in lines:
             for record in self._reader.feed(line[:_MOST_CHARACTERS], number):
-                _add(record, self._rules, self._found, self._first_failures)
+                if record.text in self._no_match:
+                    continue
+                is_known = _add(record, self._rules, self._found, self._first_failures)
+                if not is_known and record.kind == "line" and len(self._no_match) < _MOST_KEPT:
+                    self._no_match.add(record.text)
 
     def causes(self) -> tuple[Cause, ...]:
         """The causes that the lines so far name."""
@@ -108,24 +115,26 @@ class CauseFinder:
 
 def _add(
     record: Record, rules: RuleSet, found: dict[tuple[int, str], _Found], first_failures: dict[str, Record]
-) -> None:
+) -> bool:
+    """Add a record to what was found; False if no rule matches it."""
     if record.first_failure_at:
         first_failures.setdefault(record.first_failure_at, record)
     if not rules.may_match(record.text) or (match := rules.match(record.text)) is None:
-        return
+        return False
     line = _matched_line(record, rules, match)
     key = match.order, line if match.rule.weight == "last words" else match.diagnosis().reason
     earlier = found.get(key)
     if earlier is None:
         if len(found) < _MOST_FOUND:
             found[key] = _Found(match, line, record)
-        return
+        return True
     kept, rank, node = earlier.record, earlier.record.rank, earlier.record.node
     if rank is None and node is None:
         found[key] = _Found(match, line, record) if (record.rank, record.node) != (None, None) else earlier
     elif line[-_SAME:] in earlier.line or earlier.line[-_SAME:] in line:
         kept = replace(kept, rank=record.rank if rank is None else rank, node=record.node if node is None else node)
         found[key] = replace(earlier, record=kept)
+    return True
 
 
 def _matched_line(record: Record, rules: RuleSet, match: Match) -> str:

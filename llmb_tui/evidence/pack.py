@@ -37,8 +37,9 @@ _LEVEL = 9
 
 MOST_MANIFEST = 16 << 20
 MOST_UNPACKED = 16 << 30
-_ALWAYS_FINE = 256 << 20
-_RATIO = 200
+ALWAYS_FINE = 256 << 20
+"""Size, bytes, up to which an archive is unpacked whatever its ratio is."""
+RATIO = 200
 """Largest ratio of a log's size to its packed size, for archives larger than the size above; logs usually have 30."""
 
 _KINDS = {
@@ -205,7 +206,7 @@ class _Content:
 
     def limit(self, length: int) -> None:
         """Allow unpacking up to this length. Raises ArchiveError for a length that logs cannot explain."""
-        if length > min(MOST_UNPACKED, max(_ALWAYS_FINE, _RATIO * self._size)):
+        if length > min(MOST_UNPACKED, max(ALWAYS_FINE, RATIO * self._size)):
             words = f"It would grow from {byte_size(self._size)} to {byte_size(length)}, which logs cannot explain."
             refusal = ArchiveError if length > MOST_UNPACKED else ArchiveTooDenseError
             raise refusal(f"{words} It was not unpacked.")

@@ -18,7 +18,7 @@ from llmb_tui.evidence.contents import RunFolders, differences, is_wording, miss
 from llmb_tui.evidence.findings import Finding
 from llmb_tui.evidence.manifest import Manifest, Missing
 from llmb_tui.evidence.pack import unpack
-from llmb_tui.language.quantities import given
+from llmb_tui.language.quantities import plain_number
 from llmb_tui.language.text import plural
 from llmb_tui.launch.runs import ACCOUNTING
 from llmb_tui.store import documents
@@ -80,7 +80,7 @@ def _whole(manifest: Manifest) -> Iterator[Finding]:
     if manifest.anonymous:
         yield Finding("", "anonymous", "unknown", f"{WHAT} The file does not contain the originals.")
     if manifest.threshold != THRESHOLD:
-        passes, usual = given(manifest.threshold), given(THRESHOLD)
+        passes, usual = plain_number(manifest.threshold), plain_number(THRESHOLD)
         words = f"Its verdicts pass from a ratio of {passes} on; the default is {usual}."
         yield Finding("", "threshold", "unknown", words)
     sums = {member.name: member.sha256 for member in manifest.members}

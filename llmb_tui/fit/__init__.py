@@ -1,1 +1,1 @@
-"""How good is the estimate? Published rows in; coefficients and errors out. Only this room knows numpy."""
+"""Fit of the estimate's coefficients to published rows, and its errors. Only this room imports numpy."""

@@ -1,7 +1,7 @@
-"""`accuracy`: how far the estimate is off on published rows that it has not seen, case by case, beside naive ways.
+"""`accuracy`: errors of the estimate on published rows that it has not seen, by case, compared with naive predictions.
 
 `dense` are the models without experts on the GPU type that the model is fitted on; `other_gpus` are the rows of all
-other types. With experts, a size or recipe that is left out takes every row of its model along: there is no estimate.
+other types. A model with experts has no estimate if its size or its recipe is left out, because no row of it remains.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from llmb_tui.plan.step_model import StepModel
 
 
 def accuracy(catalog: Catalog, progress: Callable[[str], None] = lambda _: None) -> dict[str, dict[str, Any]]:
-    """By case: `n`, `mean_pct`, `p90_pct`, `worst_pct`, `coverage_pct` (of the band), and `baselines` with the same.
+    """Errors by case: `n`, `mean_pct`, `p90_pct`, `worst_pct`, `coverage_pct` (of the band), and those of `baselines`.
 
-    A second or two. A case for which the catalog has no rows is left out.
+    Takes a second or two. A case for which the catalog has no rows is omitted.
     """
     trial = Trial(catalog)
     cases = {}
@@ -46,8 +46,8 @@ def _cases(trial: Trial) -> Iterator[tuple[str, list[Prediction]]]:
     rows_out = trial.leave_out(fitted_on, _row)
     yield from _and_dense("one_row_out", rows_out)
     yield "one_row_out_other_gpus", trial.leave_out(elsewhere, _row)
-    yield "between_gpu_counts", [each for each in rows_out if each.expected.method == "interpolated"]
-    yield "beyond_gpu_counts", [each for each in rows_out if each.expected.method == "extrapolated"]
+    yield "between_gpu_counts", [row for row in rows_out if row.expected.method == "interpolated"]
+    yield "beyond_gpu_counts", [row for row in rows_out if row.expected.method == "extrapolated"]
     yield "one_batch_out_other_gpus", trial.leave_out(elsewhere, _batch)
     for name, group in (("one_layout_out", _layout), ("one_precision_out", _precision)):
         yield from _and_dense(name, trial.leave_out(fitted_on, group))
@@ -55,72 +55,77 @@ def _cases(trial: Trial) -> Iterator[tuple[str, list[Prediction]]]:
     dense = [row for row in fitted_on if _is_dense(row)]
     yield "one_size_out_dense", trial.leave_out(dense, _size)
     yield "one_recipe_out_dense", trial.leave_out(dense, _recipe)
-    yield "one_gpu_type_out", trial.leave_out(elsewhere, lambda each: each.row.gpu)
+    yield "one_gpu_type_out", trial.leave_out(elsewhere, lambda measurement: measurement.row.gpu)
 
 
 def _and_dense(name: str, predictions: list[Prediction]) -> Iterator[tuple[str, list[Prediction]]]:
     yield name, predictions
-    yield f"{name}_dense", [each for each in predictions if _is_dense(each.row)]
+    yield f"{name}_dense", [prediction for prediction in predictions if _is_dense(prediction.row)]
 
 
-def _on_fitted(each: Measurement) -> bool:
-    return each.row.gpu == FITTED_ON
+def _on_fitted(measurement: Measurement) -> bool:
+    return measurement.row.gpu == FITTED_ON
 
 
-def _is_dense(each: Measurement) -> bool:
-    return each.model.experts == 1
+def _is_dense(measurement: Measurement) -> bool:
+    return measurement.model.experts == 1
 
 
-def _row(each: Measurement) -> Key:
-    return (each.recipe, each.row)
+def _row(measurement: Measurement) -> Key:
+    return (measurement.recipe, measurement.row)
 
 
-def _batch(each: Measurement) -> Key:
-    return (*_layout(each), each.row.gbs / each.row.gpus)
+def _batch(measurement: Measurement) -> Key:
+    return (*_layout(measurement), measurement.row.gbs / measurement.row.gpus)
 
 
-def _layout(each: Measurement) -> Key:
-    return (*_precision(each), layout_of(each.row), each.row.layers, each.row.seq_len)
+def _layout(measurement: Measurement) -> Key:
+    row = measurement.row
+    return (*_precision(measurement), layout_of(row), row.layers, row.seq_len)
 
 
-def _precision(each: Measurement) -> Key:
-    return (*_size(each), each.row.gpu, each.row.dtype)
+def _precision(measurement: Measurement) -> Key:
+    return (*_size(measurement), measurement.row.gpu, measurement.row.dtype)
 
 
-def _size(each: Measurement) -> Key:
-    return architecture(each.model)
+def _size(measurement: Measurement) -> Key:
+    return architecture(measurement.model)
 
 
-def _recipe(each: Measurement) -> str:
-    return each.recipe.id
+def _recipe(measurement: Measurement) -> str:
+    return measurement.recipe.id
 
 
 def _in_sample(trial: Trial) -> list[Prediction]:
-    """The model alone, without any anchor, on the rows that it was fitted on; the band is that of another model."""
+    """Predictions by the model without anchors for the rows that it was fitted on, with the band for another model."""
     model, half = trial.model(), bands.quadrature(bands.CLUSTER, bands.SIZE)
     steps = ((row, model.seconds(work_of(row, trial.chip))) for row in trial.fitted)
     return [Prediction(row, Expectation(seconds, half, "modelled", "", ""), ()) for row, seconds in steps]
 
 
 def _summary(predictions: Sequence[Prediction]) -> dict[str, Any]:
-    pairs = [(each.expected.step_time_s, each.row.step_time_s) for each in predictions]
-    hits = sum(_inside(each) for each in predictions)
+    pairs = [(prediction.expected.step_time_s, prediction.row.step_time_s) for prediction in predictions]
+    hits = sum(map(_is_in_band, predictions))
     return _numbers(pairs) | {
         "coverage_pct": round(100 * hits / len(predictions), 1),
-        "baselines": {name: errors for name, way in BASELINES.items() if (errors := _baseline(predictions, way))},
+        "baselines": {
+            name: errors for name, predict in BASELINES.items() if (errors := _baseline(predictions, predict))
+        },
     }
 
 
-def _inside(each: Prediction) -> bool:
-    """True where the published step time is inside the band."""
-    expected = each.expected
-    return abs(each.row.step_time_s / expected.step_time_s - 1) * 100 <= expected.half_width_pct
+def _is_in_band(prediction: Prediction) -> bool:
+    """Whether the published step time is inside the band."""
+    expected = prediction.expected
+    return abs(prediction.row.step_time_s / expected.step_time_s - 1) * 100 <= expected.half_width_pct
 
 
-def _baseline(predictions: Sequence[Prediction], way: Baseline) -> dict[str, Any] | None:
-    """A naive way on the same rows, as far as it has an answer."""
+def _baseline(predictions: Sequence[Prediction], predict: Baseline) -> dict[str, Any] | None:
+    """Errors of a naive prediction on those of the same rows that it can predict; None if it predicts none."""
     pairs = [
-        (seconds, each.row.step_time_s) for each in predictions if (seconds := way(each.row, each.rows)) is not None
+        (seconds, prediction.row.step_time_s)
+        for prediction in predictions
+        if (seconds := predict(prediction.row, prediction.rows)) is not None
     ]
     return _numbers(pairs) if pairs else None
 
@@ -134,7 +139,7 @@ Group = Callable[[Measurement], Hashable]
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """A published row, what was expected of it, and the rows that were known."""
+    """A published row, its predicted step time, and the rows that the prediction could use."""
 
     row: Measurement
     expected: Expectation
@@ -142,7 +147,7 @@ class Prediction:
 
 
 class Trial:
-    """The published rows of a catalog, and how well some are predicted from the others."""
+    """The published rows of a catalog, and predictions of some of them from the others."""
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
@@ -152,44 +157,44 @@ class Trial:
         self._models: dict[frozenset[Measurement], StepModel] = {}
 
     def leave_out(self, rows: Iterable[Measurement], group: Group) -> list[Prediction]:
-        """Each row from all of other groups, worked examples too. Rows that get no estimate are passed over."""
+        """Predict each row from the rows and worked examples of other groups. Rows without an estimate are omitted."""
         groups: dict[Hashable, list[Measurement]] = {}
         for row in rows:
             groups.setdefault(group(row), []).append(row)
         predictions = []
         for name, members in groups.items():
-            rest = tuple(each for each in measurements(self.catalog) if group(each) != name)
-            proof = self._evidence(rest)
-            tables = tuple(each for each in rest if each.result)
+            rest = tuple(row for row in measurements(self.catalog) if group(row) != name)
+            basis = self._evidence(rest)
+            tables = tuple(row for row in rest if row.result)
             for row in members:
-                expected = expect(self._resolved(row), proof)
+                expected = expect(self._resolved(row), basis)
                 if isinstance(expected, Expectation):
                     predictions.append(Prediction(row, expected, tables))
         return predictions
 
     def model(self, left_out: frozenset[Measurement] = frozenset()) -> StepModel:
-        """The model fitted without some rows."""
+        """The model, fitted without the rows in `left_out`."""
         if left_out not in self._models:
-            self._models[left_out] = fit_model([each for each in self.fitted if each not in left_out], self.chip)
+            self._models[left_out] = fit_model([row for row in self.fitted if row not in left_out], self.chip)
         return self._models[left_out]
 
     def _evidence(self, rows: tuple[Measurement, ...]) -> Evidence:
         present = set(rows)
-        left_out = frozenset(each for each in self.fitted if each not in present)
+        left_out = frozenset(row for row in self.fitted if row not in present)
         return evidence(self.catalog, rows, self.model(left_out))
 
     def _resolved(self, target: Measurement) -> ResolvedSelection:
-        """The selection of a published configuration, as a person would make it."""
+        """The selection of a published configuration, as a user would make it."""
         row, recipe = target.row, target.recipe
         names = (recipe.workload, recipe.release, row.size, row.gpu, row.dtype)
         resolved = resolve(self.catalog, Selection(*names, row.gpus, row.scaling == "strong"))
-        return replace(resolved, variant=target.variant)  # a row of another release may have had another one
+        return replace(resolved, variant=target.variant)  # another release may use another variant
 
 
 def errors_of(pairs: Sequence[tuple[float, float]]) -> dict[str, float]:
-    """Absolute errors of (predicted, published) seconds, per cent of the published ones, to two digits.
+    """Absolute errors of (predicted, published) seconds in per cent of the published ones, to two digits.
 
-    There must be one pair at least.
+    There must be at least one pair.
     """
     errors = np.array([abs(predicted / actual - 1) * 100 for predicted, actual in pairs])
     percentages = {"mean_pct": errors.mean(), "p90_pct": np.percentile(errors, 90), "worst_pct": errors.max()}

@@ -1,15 +1,16 @@
-"""`fitted`: the coefficients of the step model that published step times ask for.
+"""Fit of the step model's coefficients to the published step times.
 
-Bounded least squares on the logarithms of the step times, so that a per cent counts the same everywhere, with a
-prior on each coefficient: terms that the rows cannot tell apart (the traffic terms, latency) stay near theirs.
+The fit is bounded least squares on the logarithms of the step times, so that a relative error has the same weight
+everywhere. Each coefficient has a prior: terms that the rows cannot separate (the traffic terms, latency) stay near
+theirs.
 
-What was chosen, and why. The error of a row is taken as 5 %, about what two releases of one recipe differ by. The
-priors say what is known of kernels: they reach half to four fifths of the peak, and most traffic hides behind work.
-They were set before anything was left out, with two exceptions that leaving out decided. The traffic terms tp, cp, pp
-and dp were narrowed from 0.3 or 0.2 to 0.1: otherwise tensor parallel traffic comes out as free, which would make a
-layout across nodes look good; the errors stay the same. And the output layer is the last stage's own (`physics.head`)
-instead of everybody's: one size out went from 6.8 to 3.4 %. Terms that could go without any change of the errors
-(latency, pp) stay for layouts that are not published.
+Reasons for the choices: the error of a row is assumed to be 5 %, which is about the difference of two releases of one
+recipe. The priors contain what is known of kernels: they reach half to four fifths of the peak, and most traffic
+overlaps with computation. They were set before any row was left out, except for two, which leaving rows out decided.
+The priors of the traffic terms tp, cp, pp and dp were narrowed from 0.3 or 0.2 to 0.1: otherwise the fit finds tensor
+parallel traffic to be free, which would make a layout across nodes look good; the errors stay the same. The output
+layer counts for the last stage only (`physics.head`), not for all stages: the error of one size left out fell from 6.8
+to 3.4 %. Terms whose removal would not change the errors (latency, pp) are kept for layouts that are not published.
 """
 
 from __future__ import annotations
@@ -27,23 +28,23 @@ from llmb_tui.plan.physics import IN_STAGES, TIMES, Terms, has_terms
 from llmb_tui.plan.step_model import StepModel
 
 FITTED_ON = "h100"
-"""The only GPU type that more than one model is published on. The others are reached by anchors: a factor that a fit
-found for a type with one model would be that model's."""
+"""The only GPU type with published results of more than one model. Anchors give the estimates for the others: a factor
+that is fitted for a GPU type with a single model would be that of the model."""
 _ERROR = 0.05
 """Standard deviation of the logarithm of a step time."""
 _STEPS = 100
 _CLOSE = 1e-8
-"""Coefficients that move no more than this have been found."""
+"""The fit ends when no coefficient changes by more than this."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """What is thought of a coefficient before any row is seen."""
+    """Assumption about a coefficient before any row is used."""
 
     mean: float
     deviation: float
     least: float = 0.0
-    """No kernel is faster than the peak, which is 1; a share of traffic that shows can be 0."""
+    """Lower bound: no kernel is faster than the peak, which is 1; a share of traffic that is not hidden can be 0."""
 
 
 PRIORS = {
@@ -63,33 +64,33 @@ PRIORS = {
     "optimizer": Prior(1.0, 0.3),
     "stragglers": Prior(0.002, 0.004),
 }
-"""By name of the term, and the share of stragglers for each doubling of the GPUs."""
+"""Priors by name of the term; `stragglers` is the share for each doubling of the number of GPUs."""
 
 
 def published_rows(catalog: Catalog) -> tuple[Measurement, ...]:
-    """Every row of every result table; worked examples are none."""
-    return tuple(each for each in measurements(catalog) if each.result is not None)
+    """Every row of every result table, without worked examples."""
+    return tuple(row for row in measurements(catalog) if row.result is not None)
 
 
 def fitted_rows(catalog: Catalog) -> tuple[Measurement, ...]:
-    """All published rows of the GPU type that the model is fitted on, but those that it has no terms for."""
+    """Published rows of the GPU type that the model is fitted on, except those for which it has no terms."""
     return tuple(
-        each
-        for each in published_rows(catalog)
-        if each.row.gpu == FITTED_ON and has_terms(each.recipe.gpus[FITTED_ON], each.row.dtype)
+        measurement
+        for measurement in published_rows(catalog)
+        if measurement.row.gpu == FITTED_ON and has_terms(measurement.recipe.gpus[FITTED_ON], measurement.row.dtype)
     )
 
 
 def fit_model(rows: Sequence[Measurement], chip: Chip) -> StepModel:
-    """The model that fits these step times best, of a GPU type with these data rates.
+    """Fit the model to the step times of rows on a GPU type with the data rates of `chip`.
 
-    A few milliseconds; the same rows give the same coefficients.
+    Takes a few milliseconds; the same rows give the same coefficients.
     """
-    terms = np.array([work_of(each, chip) for each in rows], dtype=float)
+    terms = np.array([work_of(row, chip) for row in rows], dtype=float)
     features = terms[:, : len(TIMES)].copy()
     features[:, : len(IN_STAGES)] *= 1 + terms[:, [Terms._fields.index("bubble")]]
     doublings = terms[:, Terms._fields.index("doublings")]
-    targets = np.log([each.step_time_s for each in rows])
+    targets = np.log([row.step_time_s for row in rows])
     priors = [PRIORS[name] for name in (*TIMES, "stragglers")]
     mean, deviation = np.array([p.mean for p in priors]), np.array([p.deviation for p in priors])
 
@@ -107,26 +108,26 @@ def fit_model(rows: Sequence[Measurement], chip: Chip) -> StepModel:
     return StepModel(tuple(float(value) for value in weights[:-1]), float(weights[-1]))
 
 
-Of = Callable[[np.ndarray], np.ndarray]
+ArrayFunction = Callable[[np.ndarray], np.ndarray]
 
 
-def _least_squares(residuals: Of, slopes: Of, start: np.ndarray, least: np.ndarray) -> np.ndarray:
-    """The smallest sum of squares above these bounds, by Gauss-Newton: what its bound holds back stays there.
+def _least_squares(residuals: ArrayFunction, slopes: ArrayFunction, start: np.ndarray, least: np.ndarray) -> np.ndarray:
+    """Minimize the sum of squares above lower bounds by Gauss-Newton. A weight that its bound holds back stays there.
 
-    `slopes` must have full rank, as priors give it. The residuals are nearly linear, so a few steps do.
+    `slopes` must have full rank, which priors ensure. The residuals are nearly linear, so a few steps are enough.
     """
-    at: np.ndarray = np.maximum(start, least)
+    weights: np.ndarray = np.maximum(start, least)
     for _ in range(_STEPS):
-        here, slope = residuals(at), slopes(at)
-        gradient = slope.T @ here
-        free = (at > least) | (gradient < 0)
-        step = np.zeros_like(at)
+        current, slope = residuals(weights), slopes(weights)
+        gradient = slope.T @ current
+        free = (weights > least) | (gradient < 0)
+        step = np.zeros_like(weights)
         step[free] = np.linalg.solve(slope[:, free].T @ slope[:, free], -gradient[free])
-        ahead = np.maximum(at + step, least)
-        while np.sum(residuals(ahead) ** 2) > here @ here and np.any(abs(ahead - at) > _CLOSE):
+        candidate = np.maximum(weights + step, least)
+        while np.sum(residuals(candidate) ** 2) > current @ current and np.any(abs(candidate - weights) > _CLOSE):
             step /= 2
-            ahead = np.maximum(at + step, least)
-        at, before = ahead, at
-        if np.all(abs(at - before) <= _CLOSE):
+            candidate = np.maximum(weights + step, least)
+        weights, previous = candidate, weights
+        if np.all(abs(weights - previous) <= _CLOSE):
             break
-    return at
+    return weights

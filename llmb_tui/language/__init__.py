@@ -1,1 +1,1 @@
-"""How is it written? Text, numbers and names in; what people read out. Imports nothing."""
+"""Text of quantities, times, names and states, as people read it. Imports no other room."""

@@ -1,6 +1,6 @@
-"""Points in time as text: local with their zone on screens and in verbs, UTC in what leaves this machine.
+"""Points in time as text: local time with its zone on screens and in verbs, UTC in files that leave this machine.
 
-Times are Unix times.
+Arguments are Unix times.
 """
 
 from __future__ import annotations
@@ -10,37 +10,37 @@ import time
 _DAY_S, _MONTHS_S = 86_400.0, 91 * 86_400.0
 
 
-def local_time(at: float, now: float) -> str:
-    """A local time, with its date unless that is today's: `14:05 CET`, `3 Nov 14:05 CET`, `3 Nov 2025 14:05 CET`."""
-    there, today = time.localtime(at), time.localtime(now)
-    day = "" if there[:3] == today[:3] else f"{local_day(at, now)} "
-    return f"{day}{time.strftime('%H:%M %Z', there)}"
+def local_time(unix_s: float, now: float) -> str:
+    """Local time, with its date unless it is today: `14:05 CET`, `3 Nov 14:05 CET`, `3 Nov 2025 14:05 CET`."""
+    local, today = time.localtime(unix_s), time.localtime(now)
+    day = "" if local[:3] == today[:3] else f"{local_day(unix_s, now)} "
+    return f"{day}{time.strftime('%H:%M %Z', local)}"
 
 
-def local_day(at: float, now: float) -> str:
-    """A local day, and its year unless that is the present one: `3 Nov`, `3 Nov 2025`."""
-    there = time.localtime(at)
-    same_year = there.tm_year == time.localtime(now).tm_year
-    return time.strftime("%d %b" if same_year else "%d %b %Y", there).lstrip("0")
+def local_day(unix_s: float, now: float) -> str:
+    """Local day, with its year unless it is the current year: `3 Nov`, `3 Nov 2025`."""
+    local = time.localtime(unix_s)
+    same_year = local.tm_year == time.localtime(now).tm_year
+    return time.strftime("%d %b" if same_year else "%d %b %Y", local).lstrip("0")
 
 
-def local_clock(at: float) -> str:
-    """A local time of day to the second: `14:05:09 CET`."""
-    return time.strftime("%H:%M:%S %Z", time.localtime(at))
+def local_clock(unix_s: float) -> str:
+    """Local time of day to the second: `14:05:09 CET`."""
+    return time.strftime("%H:%M:%S %Z", time.localtime(unix_s))
 
 
-def utc_time(at: float) -> str:
-    """A date and time for reports: `2025-11-12 14:05 UTC`."""
-    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(at))
+def utc_time(unix_s: float) -> str:
+    """Date and time in UTC, for reports: `2025-11-12 14:05 UTC`."""
+    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(unix_s))
 
 
-def local_zone(at: float) -> tuple[str, float]:
+def local_zone(unix_s: float) -> tuple[str, float]:
     """Name of the local zone at a time, and the seconds by which it is ahead of UTC: `CET`, 3600."""
-    there = time.localtime(at)
-    return there.tm_zone, there.tm_gmtoff
+    local = time.localtime(unix_s)
+    return local.tm_zone, local.tm_gmtoff
 
 
-def utc_tick(at: float, step_s: float) -> str:
-    """The label of a time axis in UTC whose labels are that far apart: `03 Nov 14:05`, `03 Nov`, `Nov 2025`."""
+def utc_tick(unix_s: float, step_s: float) -> str:
+    """Label of a UTC time axis whose labels are `step_s` apart: `03 Nov 14:05`, `03 Nov`, `Nov 2025`."""
     form = "%d %b %H:%M" if step_s < _DAY_S else "%d %b" if step_s < _MONTHS_S else "%b %Y"
-    return time.strftime(form, time.gmtime(at))
+    return time.strftime(form, time.gmtime(unix_s))

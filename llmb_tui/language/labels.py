@@ -1,4 +1,4 @@
-"""Names of what runs: the workload with its size and precision, and the GPUs that it runs on. Pure."""
+"""Labels of runs: the workload with its size and precision, and its GPUs. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def workload_label(name: str, size: str, dtype: str) -> str:
 
 
 def gpus_label(number: int, gpu_type: str) -> str:
-    """How many GPUs of which type: `1,024 × H100`."""
+    """Number and type of GPUs: `1,024 × H100`."""
     return f"{count(number)} × {gpu_type.upper()}"
 
 

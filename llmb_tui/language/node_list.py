@@ -7,40 +7,40 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 MOST_NODES = 65_536
-"""A list of more is refused: no range of Slurm's own may be longer either (`MAX_RANGE` of its hostlist.c)."""
+"""Maximum number of nodes in a list; Slurm allows no longer range either (`MAX_RANGE` of its hostlist.c)."""
 _LONGEST = 1_000_000
 _PIECE = re.compile(r"([A-Za-z0-9._-]+)|\[([0-9,-]+)\]|(,)|.", re.DOTALL)
-"""A part of a name, the numbers in a bracket, or the comma behind a name; anything else is in no list."""
+"""A part of a name, the numbers in brackets, or the comma after a name; any other character is invalid."""
 _RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 _NUMBERED = re.compile(r"(.*?)([0-9]{1,9})", re.DOTALL)
 
 
 def expand(text: str) -> tuple[str, ...]:
-    """Every node of a list, in its order, each once; none for an empty one.
+    """Expand a list to its nodes, in order, each once; an empty text has none.
 
-    Raises ValueError for what is no list of nodes, and for one of more than `MOST_NODES`.
+    Raises ValueError for a text that is not a list of nodes, and for a list of more than `MOST_NODES`.
     """
     if len(text) > _LONGEST:
         raise ValueError("the list is too long")
     names: dict[str, None] = {}
-    begun = [""]  # the names between two commas, as far as they are read
+    partial = [""]  # names between two commas, as far as they have been read
     for piece in _PIECE.finditer(f"{text},") if text else ():
         word, numbers, comma = piece.groups()
         endings = [word] if word else list(_numbers(numbers)) if numbers else []
         if endings:
-            _limit(len(begun) * len(endings))
-            begun = [name + ending for name in begun for ending in endings]
-        elif comma and begun != [""]:
-            names.update(dict.fromkeys(begun))
+            _limit(len(partial) * len(endings))
+            partial = [name + ending for name in partial for ending in endings]
+        elif comma and partial != [""]:
+            names.update(dict.fromkeys(partial))
             _limit(len(names))
-            begun = [""]
+            partial = [""]
         else:
-            raise ValueError(f"{text[:60]!r} names no nodes")
+            raise ValueError(f"{text[:60]!r} is not a list of nodes")
     return tuple(names)
 
 
 def compress(names: Iterable[str]) -> str:
-    """The short form, sorted: numbers of the same width that follow each other are a range."""
+    """Write names in the short form, sorted; consecutive numbers of the same width become a range."""
     numbered: dict[tuple[str, int], list[int]] = {}
     plain: set[str] = set()
     for name in set(names):
@@ -61,21 +61,22 @@ def _limit(count: int) -> None:
 
 
 def _numbers(text: str) -> Iterator[str]:
-    """Of a bracket, with their leading zeros."""
+    """Numbers in brackets, with their leading zeros."""
     count = 0
     for word in text.split(","):
         match = _RANGE.fullmatch(word)
         if match is None:
-            raise ValueError(f"[{text[:60]}] is no range of nodes")
+            raise ValueError(f"[{text[:60]}] is not a range of nodes")
         first, last = match[1], match[2] or match[1]
         count += int(last) - int(first) + 1
         if int(last) < int(first) or count > MOST_NODES:
-            raise ValueError(f"{word} is no range of nodes, or one of more than {MOST_NODES}")
+            raise ValueError(f"{word} is not a range of nodes, or has more than {MOST_NODES}")
         yield from (str(number).zfill(len(first)) for number in range(int(first), int(last) + 1))
 
 
 def _ranges(numbers: list[int], width: int) -> str:
-    """`[001-004,007]`; a single number without brackets."""
-    runs = [[number for _, number in run] for _, run in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0])]
-    words = [f"{run[0]:0{width}}" if len(run) == 1 else f"{run[0]:0{width}}-{run[-1]:0{width}}" for run in runs]
+    """Sorted numbers as ranges, `[001-004,007]`; a single number has no brackets."""
+    grouped = groupby(enumerate(numbers), lambda pair: pair[1] - pair[0])
+    ranges = [[number for _, number in pairs] for _, pairs in grouped]
+    words = [f"{each[0]:0{width}}" if len(each) == 1 else f"{each[0]:0{width}}-{each[-1]:0{width}}" for each in ranges]
     return words[0] if len(numbers) == 1 else f"[{','.join(words)}]"

@@ -10,9 +10,9 @@ import math
 
 _STEP_DIGITS, _STEP_DECIMALS = 4, 3
 _LEAST_DIFFERENCE = 1e-4
-"""What differs by less is written as 0: `.2g` would have an exponent."""
+"""A smaller difference is written as 0, because `.2g` would write an exponent."""
 _LARGEST_COUNT = 1e15
-"""From here on a number is written with an exponent."""
+"""A number of this size or more is written with an exponent."""
 _UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
@@ -21,8 +21,8 @@ def count(number: float) -> str:
     return f"{number:,.0f}"
 
 
-def given(number: float) -> str:
-    """A number in the digits that it was given with, such as a printed result or a limit: `21.542`, `80`."""
+def plain_number(number: float) -> str:
+    """A number with the digits of its source, such as a published result or a limit: `21.542`, `80`."""
     return f"{number:,.12g}"
 
 
@@ -59,7 +59,7 @@ def step_time_range(low_s: float, high_s: float) -> str:
 
 
 def seconds(duration_s: float) -> str:
-    """A measured time other than a step time, such as a checkpoint's: `12.34 s`."""
+    """A measured time that is not a step time, such as that of a checkpoint: `12.34 s`."""
     return f"{four_digits(duration_s)} s"
 
 
@@ -79,7 +79,7 @@ def percent(percentage: float) -> str:
 
 
 def two_digits(value: float, sign: str = "") -> str:
-    """A difference in per cent or a deviation: `0.0081`, `4.6`, `250`. `sign` is `+` to mark what is above zero."""
+    """A difference in per cent or a deviation: `0.0081`, `4.6`, `250`. `sign` is `+` to mark positive values."""
     if abs(value) >= 99.5:
         return f"{value:{sign},.0f}"
     return f"{value:{sign}.2g}" if abs(value) >= _LEAST_DIFFERENCE else "0"
@@ -108,8 +108,8 @@ def days_digits(duration_d: float) -> str:
 
 
 def days(duration_d: float | None) -> str:
-    """Days for 1T tokens, which a reduced model has none of: `21.9 days`."""
-    return "none for a proxy" if duration_d is None else f"{days_digits(duration_d)} days"
+    """Days for 1T tokens: `21.9 days`; None for a reduced model."""
+    return "not meaningful for a reduced model" if duration_d is None else f"{days_digits(duration_d)} days"
 
 
 def gpu_hours_digits(cost_gpu_h: float) -> str:
@@ -123,7 +123,7 @@ def gpu_hours(cost_gpu_h: float | None) -> str:
 
 
 def byte_size(size_bytes: float) -> str:
-    """A number of bytes in decimal units, as disks are sold: `1.98 GB`."""
+    """A number of bytes in decimal units: `1.98 GB`."""
     for scale, unit in _UNITS:
         if size_bytes >= 0.9995 * scale:
             return f"{_three_digits(size_bytes / scale)} {unit}"
@@ -131,12 +131,12 @@ def byte_size(size_bytes: float) -> str:
 
 
 def gigabytes(size_gb: float) -> str:
-    """A size that is known in decimal GB, as memory and disks are: `60.3 GB`."""
+    """A size in decimal GB, such as that of memory: `60.3 GB`."""
     return byte_size(1e9 * size_gb)
 
 
 def duration(duration_s: float) -> str:
-    """How long something takes, in two units at most: `12 s`, `20 min`, `6 h 30 min`, `3 d 4 h`."""
+    """A duration in at most two units: `12 s`, `20 min`, `6 h 30 min`, `3 d 4 h`."""
     if duration_s < 59.5:
         return f"{max(duration_s, 0):.0f} s"
     minutes = round(duration_s / 60)
@@ -150,7 +150,7 @@ def duration(duration_s: float) -> str:
 
 
 def milliseconds(duration_s: float) -> str:
-    """The round trip of a connection: `23 ms`."""
+    """Round-trip time of a connection: `23 ms`."""
     return f"{1000 * duration_s:.0f} ms"
 
 
@@ -165,7 +165,7 @@ def clock(duration_s: float) -> str:
 
 
 def age(duration_s: float) -> str:
-    """How long ago, in one unit: `12 s`, `4 min`, `3 h`, `2 d`."""
+    """Age in one unit: `12 s`, `4 min`, `3 h`, `2 d`."""
     for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
         if duration_s >= size:
             return f"{int(duration_s // size)} {unit}"

@@ -1,7 +1,7 @@
 """States as people read them: each set of states once, and the word, the glyph and the tone of each state.
 
-The members of a set are data: they stand in files, JSON, CSV and flags. A label is what a screen, a table or a report
-shows; two states of one set that differ in tone differ in glyph, so that no colour is needed.
+The members of a set are data: files, JSON, CSV and flags contain them. Screens, tables and reports show their labels.
+Two states of a set that differ in tone also differ in glyph, so that no colour is needed.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 Tone = Literal["plain", "quiet", "active", "good", "warning", "bad"]
-"""Weight of a state; a screen or a paper gives it a colour."""
+"""Weight of a state, for which each output has a colour."""
 
 
 class Label(NamedTuple):
@@ -26,7 +26,7 @@ class Label(NamedTuple):
 
 
 Submission = Literal["intended", "submitted", "refused", "withdrawn", "unknown"]
-"""Of a run. `unknown`: the answer was lost. `withdrawn`: it has no job, and never will."""
+"""Submission state of a run. `unknown`: the answer was lost. `withdrawn`: the run has no job and will get none."""
 Stage = Literal[
     "submitted",
     "queued",
@@ -42,13 +42,13 @@ Stage = Literal[
     "node_fail",
     "cancelled",
 ]
-"""Of a submitted run. `submitted`: its cluster was not asked about it yet."""
+"""Stage of a submitted run. `submitted`: its cluster has not been asked about it yet."""
 RunStateName = Submission | Stage
-"""The submission of a run until it has a job, then its stage."""
+"""Submission state of a run until it has a job, then its stage."""
 
 
-def state_label(state: RunStateName) -> Label:  # noqa: PLR0911 - one for each look
-    """The label of a run's submission or stage."""
+def state_label(state: RunStateName) -> Label:  # noqa: PLR0911 - one return for each label
+    """Label of a run's submission state or stage."""
     match state:
         case "intended":
             return Label("not submitted", "○", "quiet")
@@ -77,13 +77,13 @@ def state_label(state: RunStateName) -> Label:  # noqa: PLR0911 - one for each l
 
 
 RowStanding = Literal["not sent", "unknown", "waiting", "running", "done", "refused", "failed", "cancelled"]
-"""Of a suite's row. `unknown`: whether it has a job is not known, or what is here of its run cannot be read. `waiting`:
-in the queue. `done`: it ran to its end. `refused`: it has no job, and is sent again when the suite is submitted again.
-`failed`: it ended badly. `cancelled`: by a person, or withdrawn before it was sent."""
+"""State of a suite's row. `unknown`: it may have a job, or the files of its run cannot be read. `waiting`: in the
+queue. `done`: it ran to its end. `refused`: it has no job, and is submitted again with the suite. `failed`: it ended
+with an error. `cancelled`: by a user, or withdrawn before it was submitted."""
 
 
 def row_label(standing: RowStanding) -> Label:
-    """The label of a suite's row, in the words of its run."""
+    """Label of a suite's row, in the words of its run."""
     match standing:
         case "not sent":
             return state_label("intended")
@@ -99,7 +99,7 @@ VerdictResult = Literal["PASS", "WARN", "FAIL"]
 
 
 def verdict_label(result: VerdictResult) -> Label:
-    """The label of a verdict."""
+    """Label of a verdict."""
     match result:
         case "PASS":
             return Label(result, "✓", "good")
@@ -110,13 +110,13 @@ def verdict_label(result: VerdictResult) -> Label:
 
 
 RunLink = Literal["live", "connecting", "lost", "closed"]
-"""Of a run that is watched: the connection over which its log and its job are read."""
+"""State of the connection over which the log and the job of a watched run are read."""
 LinkState = RunLink | Literal["needs-login"]
-"""Of the connection to a cluster. `needs-login`: it broke, and the cluster asks a question before it lets us in."""
+"""State of the connection to a cluster. `needs-login`: it broke, and a new login needs an answer from the user."""
 
 
 def link_label(state: LinkState) -> Label:
-    """The label of a connection that was made once."""
+    """Label of a connection that has been established before."""
     match state:
         case "live":
             return Label("live", "●", "good")
@@ -131,11 +131,11 @@ def link_label(state: LinkState) -> Label:
 
 
 ProbeState = Literal["none", "unknown", "connecting", "connected", "failed"]
-"""Of the wizard's cluster. `none`: no cluster is chosen. `unknown`: it was not connected to yet."""
+"""State of the wizard's cluster. `none`: no cluster is selected. `unknown`: not connected yet."""
 
 
 def probe_label(state: ProbeState) -> Label:
-    """The label of the wizard's cluster."""
+    """Label of the wizard's cluster."""
     match state:
         case "none":
             return Label("no cluster", "○", "quiet")
@@ -150,11 +150,11 @@ def probe_label(state: ProbeState) -> Label:
 
 
 Severity = Literal["error", "warning", "note"]
-"""Of a problem of a plan. An error stops the run."""
+"""Severity of a problem of a plan. An error stops the run."""
 
 
 def severity_label(severity: Severity) -> Label:
-    """The label of a problem."""
+    """Label of a problem."""
     match severity:
         case "error":
             return Label("error", "✗", "bad")
@@ -165,11 +165,11 @@ def severity_label(severity: Severity) -> Label:
 
 
 CheckStatus = Literal["ok", "warning", "failed"]
-"""Of a preflight check. Only a failed one stops the run."""
+"""State of a preflight check. Only a failed check stops the run."""
 
 
 def check_label(status: CheckStatus) -> Label:
-    """The label of a preflight check."""
+    """Label of a preflight check."""
     match status:
         case "ok":
             return Label("ok", "✓", "good")
@@ -180,11 +180,11 @@ def check_label(status: CheckStatus) -> Label:
 
 
 InstallStatus = Literal["missing", "running", "done", "failed"]
-"""Of an install step."""
+"""State of an install step."""
 
 
 def install_label(status: InstallStatus) -> Label:
-    """The label of an install step."""
+    """Label of an install step."""
     match status:
         case "missing":
             return Label("missing", "○", "quiet")
@@ -197,11 +197,11 @@ def install_label(status: InstallStatus) -> Label:
 
 
 StepMark = Literal["done", "open", "flagged"]
-"""Of a step on the way: of the wizard's steps, or of a run's stages. `flagged`: its answer became impossible."""
+"""State of a step of the wizard or of a stage of a run. `flagged`: its answer became impossible."""
 
 
 def mark_label(mark: StepMark) -> Label:
-    """The label of a step on the way."""
+    """Label of a step or a stage."""
     match mark:
         case "done":
             return Label("done", "✓", "good")
@@ -212,11 +212,11 @@ def mark_label(mark: StepMark) -> Label:
 
 
 ValidityOutcome = Literal["ok", "failed", "unknown"]
-"""Outcome of one validity check (CONTRACT: `validity`)."""
+"""Outcome of one validity check."""
 
 
 def validity_label(outcome: ValidityOutcome) -> Label:
-    """The label of a validity check."""
+    """Label of a validity check."""
     match outcome:
         case "ok":
             return Label("ok", "✓", "good")
@@ -227,11 +227,11 @@ def validity_label(outcome: ValidityOutcome) -> Label:
 
 
 FindingOutcome = Literal["agrees", "differs", "unknown"]
-"""Of a check of an archive. `unknown`: the archive does not hold what the check needs."""
+"""Outcome of a check of an archive. `unknown`: the archive does not contain the data that the check needs."""
 
 
 def finding_label(outcome: FindingOutcome) -> Label:
-    """The label of a check of an archive."""
+    """Label of a check of an archive."""
     match outcome:
         case "agrees":
             return Label("agrees", "✓", "good")
@@ -242,11 +242,11 @@ def finding_label(outcome: FindingOutcome) -> Label:
 
 
 ContrastOutcome = Literal["slower", "faster", "within the noise", "not known"]
-"""Of a difference between two groups of runs."""
+"""Outcome of a comparison of two groups of runs."""
 
 
 def contrast_label(outcome: ContrastOutcome) -> Label:
-    """The label of a difference."""
+    """Label of a difference."""
     match outcome:
         case "slower":
             return Label("slower", "▲", "warning")
@@ -259,12 +259,12 @@ def contrast_label(outcome: ContrastOutcome) -> Label:
 
 
 ComparisonRemark = Literal["refused", "doubtful", "excluded"]
-"""Kind of a remark on a comparison. `refused`: nothing is compared. `doubtful`: the runs are not alike. `excluded`:
-a run is not compared."""
+"""Kind of a remark on a comparison. `refused`: nothing is compared. `doubtful`: the runs are not alike. `excluded`: a
+run is left out of the comparison."""
 
 
 def remark_label(remark: ComparisonRemark) -> Label:
-    """The label of a remark on a comparison."""
+    """Label of a remark on a comparison."""
     match remark:
         case "refused":
             return Label("not comparable", "✗", "bad")
@@ -275,11 +275,11 @@ def remark_label(remark: ComparisonRemark) -> Label:
 
 
 NodeState = Literal["suspected", "unremarkable", "not enough runs", "not told apart", "changed over time"]
-"""Of a node, by the runs with it and without it."""
+"""State of a node, from the runs with it and without it."""
 
 
 def node_label(state: NodeState) -> Label:
-    """The label of a node."""
+    """Label of a node."""
     match state:
         case "suspected":
             return Label("suspected", "✗", "bad")
@@ -292,11 +292,11 @@ def node_label(state: NodeState) -> Label:
 
 
 MemoryVerdict = Literal["fits", "tight", "needs recompute or sharding"]
-"""Of the memory that a plan needs on each GPU."""
+"""Result of comparing the memory that a plan needs on each GPU with the GPU's memory."""
 
 
 def memory_label(verdict: MemoryVerdict) -> Label:
-    """The label of a plan's memory."""
+    """Label of a plan's memory."""
     match verdict:
         case "fits":
             return Label("fits", "✓", "plain")
@@ -305,14 +305,18 @@ def memory_label(verdict: MemoryVerdict) -> Label:
 
 
 Method = Literal["published", "other_release", "interpolated", "extrapolated", "modelled"]
-"""Origin of an expected step time, most trusted first."""
+"""Source of an expected step time, most trusted first."""
 
 
 def method_word(method: Method) -> str:
-    """The origin of an expected step time in one or two words."""
+    """Source of an expected step time in one or two words."""
     return method.replace("_", " ")
 
 
+NO_ESTIMATE = "no estimate"
+"""Text in place of the source of an expected step time if there is no estimate."""
+
+
 def method_phrase(method: Method) -> str:
-    """The origin as a sentence has it: `published for another release`."""
+    """Source of an expected step time within a sentence: `published for another release`."""
     return "published for another release" if method == "other_release" else method_word(method)

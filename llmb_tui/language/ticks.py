@@ -9,7 +9,7 @@ _MOST_DECIMALS = 9
 
 
 def round_steps(least: float, factors: Sequence[float] = (1, 2, 5)) -> Iterator[float]:
-    """Round numbers, ascending and without an end, from the power of ten at or below `least`."""
+    """Round numbers in endless ascending order, from the power of ten at or below `least`."""
     power = math.floor(math.log10(least))
     while True:
         yield from (factor * 10.0**power for factor in factors)
@@ -22,6 +22,6 @@ def multiples(step: float, low: float, high: float) -> list[float]:
 
 
 def tick_label(value: float, step: float) -> str:
-    """A multiple of the step, in as many decimals as the step has: `1.95` for a step of 0.05."""
+    """A multiple of the step, with as many decimals as the step: `1.95` for a step of 0.05."""
     decimals = next((d for d in range(_MOST_DECIMALS) if math.isclose(round(step, d), step)), _MOST_DECIMALS)
     return f"{value:,.{decimals}f}"

@@ -26,13 +26,16 @@ from llmb_tui.preflight.needs import Sources
 from llmb_tui.preflight.registry import ask_registry
 
 _SOURCES = Sources()
-_LOOK_EVERY_S = 1.0
-_ASK_SLURM_EVERY_S = 10.0
-_STARTS_WITHIN_S = 30.0
+LOOK_EVERY_S = 1.0
+ASK_SLURM_EVERY_S = 10.0
+"""Intervals of looks at the steps, and of queries to Slurm about their jobs, seconds."""
+STARTS_WITHIN_S = 30.0
+"""Time within which a started step must be seen, seconds."""
 # A file that a job wrote on another node appears late: NFS caches for a minute that it did not exist.
 _JOB_SEEN_WITHIN_S = 90.0
 _START_DEADLINE_S = 60.0
-_LINK_PATIENCE_S = 300.0
+LINK_PATIENCE_S = 300.0
+"""Time for which a lost link or an unanswered start is tried again, seconds."""
 _LONGEST_JOB_NAME = 200
 _CANNOT_BE_USED = 3
 """Exit code of start.sh."""
@@ -97,7 +100,7 @@ class Installer:
             elif now.state in ("failed", "gone") and step.id in starts:
                 return states
             elif now.state == "missing" and step.id in starts:
-                patience_s = _JOB_SEEN_WITHIN_S if step.in_job else _STARTS_WITHIN_S
+                patience_s = _JOB_SEEN_WITHIN_S if step.in_job else STARTS_WITHIN_S
                 if time.monotonic() > alive_at + patience_s:
                     raise _not_started(step, patience_s)
             elif starts.get(step.id, 0) >= _MOST_STARTS:
@@ -109,9 +112,9 @@ class Installer:
                     alive_at = time.monotonic()
                 else:
                     on_silence(silence)
-                    if time.monotonic() > first_tried.setdefault(step.id, time.monotonic()) + _LINK_PATIENCE_S:
+                    if time.monotonic() > first_tried.setdefault(step.id, time.monotonic()) + LINK_PATIENCE_S:
                         raise silence
-            stop.wait(_LOOK_EVERY_S)
+            stop.wait(LOOK_EVERY_S)
 
     def _probes(self, *, ask_slurm: bool) -> list[StepProbe]:
         ask = "ask" if ask_slurm else "no"
@@ -137,10 +140,10 @@ class Installer:
 
     def _probes_with_retries(self, stop: threading.Event, on_silence: Callable[[LlmbError], None]) -> list[StepProbe]:
         """Retry `_probes` for some minutes if no answer comes. Slurm is asked only every ten seconds."""
-        until = time.monotonic() + _LINK_PATIENCE_S
+        until = time.monotonic() + LINK_PATIENCE_S
         while True:
             now = time.monotonic()
-            ask_slurm = self._asked_slurm_at is None or now >= self._asked_slurm_at + _ASK_SLURM_EVERY_S
+            ask_slurm = self._asked_slurm_at is None or now >= self._asked_slurm_at + ASK_SLURM_EVERY_S
             try:
                 probes = self._probes(ask_slurm=ask_slurm)
                 if ask_slurm:
@@ -148,7 +151,7 @@ class Installer:
                 self._ask_sizes(probes)
             except (DisconnectedError, NoAnswerError, UnreachableError) as silence:
                 on_silence(silence)
-                if self._session.state == "closed" or time.monotonic() > until or stop.wait(_LOOK_EVERY_S):
+                if self._session.state == "closed" or time.monotonic() > until or stop.wait(LOOK_EVERY_S):
                     raise
             else:
                 return probes

@@ -31,10 +31,10 @@ _NOT_INSTALLED, _NO_TOKEN = 3, 4
 _PUT_DEADLINE_S = 60.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 2.0
 
-# A busy controller may accept a job long after sbatch stopped waiting for its answer, and a controller that hung may
-# answer a query before it has read earlier requests.
-_TAKEN_WITHIN_S = 300.0
-_ASK_AGAIN_AFTER_S = 10.0
+TAKEN_WITHIN_S = 300.0
+"""A busy controller may accept a job for so long after sbatch stopped waiting for its answer, seconds."""
+ASK_AGAIN_AFTER_S = 10.0
+"""Pause before the last query, seconds: a controller that hung may answer it before it has read earlier requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class LoginNodeDelivery(ABC):
 
     def prepare(self, script: str) -> None:
         """Copy everything that the job needs into the run's folder."""
-        _prepare(self._session, self.preparation(script))
+        prepare(self._session, self.preparation(script))
 
     def begin(self) -> None:
         """Start the helper; only the first process to claim the submission performs it."""
@@ -137,10 +137,10 @@ class LoginNodeDelivery(ABC):
             return Outcome("withdrawn", NEVER_SENT)
         if never := self.never_submitted(status):
             return Outcome("refused", never)
-        late = status.has_ended and status.age_s > _TAKEN_WITHIN_S
+        late = status.has_ended and status.age_s > TAKEN_WITHIN_S
         jobs = self.jobs(status)
         if late and jobs == Jobs():
-            time.sleep(_ASK_AGAIN_AFTER_S)
+            time.sleep(ASK_AGAIN_AFTER_S)
             jobs = self.jobs(status)
         if jobs.ids:
             return Outcome("submitted", jobs.note, jobs, status.age_s)
@@ -190,7 +190,7 @@ class LoginNodeDelivery(ABC):
             return []
 
 
-def _prepare(session: Session, preparation: Preparation) -> None:
+def prepare(session: Session, preparation: Preparation) -> None:
     """Prepare everything that the run needs, without starting anything.
 
     Raises LlmbError (exit code 1) if something is not installed or the token is missing, and if the run's folder cannot

@@ -61,7 +61,7 @@ class Procedure(Protocol):
     """Title of the submitted text, one or two words; empty if there is none."""
     script_hint: str = ""
     """Explanation of that text for the operator."""
-    install_hint: str = "runs on the cluster by itself"
+    install_hint: str = "continues on the cluster if you leave"
     """Explanation of the install for the operator."""
     preparing: str = "nemo-run writes the script …"
     """Progress message until the submitted text is ready."""

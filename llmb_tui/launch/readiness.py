@@ -9,7 +9,7 @@ from llmb_tui.cluster.failures import ReadOnlyError
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.slurm.partition import parse_time
 from llmb_tui.errors import LlmbError
-from llmb_tui.language.quantities import count, given, gpu_hours
+from llmb_tui.language.quantities import count, gpu_hours, plain_number
 from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.procedure_loader import preview
 from llmb_tui.launch.step_state import StepState
@@ -56,10 +56,10 @@ class NotReadyError(LlmbError):
 
 def blockers(request: RunRequest, policy: Policy, evidence: ClusterEvidence) -> tuple[Problem, ...]:
     """All reasons why a request may not start now, the most certain first; empty if it may start."""
-    return (*impossible(request, policy), *failures(evidence.preflight), *_install(request, evidence.steps))
+    return (*request_problems(request, policy), *failures(evidence.preflight), *_install(request, evidence.steps))
 
 
-def impossible(request: RunRequest, policy: Policy) -> tuple[Problem, ...]:
+def request_problems(request: RunRequest, policy: Policy) -> tuple[Problem, ...]:
     """The blockers that do not depend on the state of the cluster."""
     problems = (*request.plan.problems, *preview(request).problems)
     return (
@@ -91,7 +91,7 @@ def _limit(plan: Plan, policy: Policy) -> Iterator[Problem]:
     if hours > policy.gpu_hours:
         reason = (
             f"{count(plan.selection.scale)} GPUs with a time limit of {plan.time_limit} use up to "
-            f"{gpu_hours(hours)}; the limit for one run is {given(policy.gpu_hours)}."
+            f"{gpu_hours(hours)}; the limit for one run is {plain_number(policy.gpu_hours)}."
         )
         fix = "Lower the time limit or the number of GPUs, or raise `limits.gpu_hours` in the settings."
         yield Problem(LIMIT, "error", reason, fix)

@@ -22,7 +22,7 @@ NOT_SUBMITTED = "The job was not submitted: "
 SBATCH = "sbatch: "
 """Prefix of a launch's reason that quotes sbatch."""
 
-WITH_INTENT = "`llmb-tui submit --resume {0}` submits it, `llmb-tui cancel {0}` withdraws it."
+NEXT_STEPS = "`llmb-tui submit --resume {0}` submits it, `llmb-tui cancel {0}` withdraws it."
 """Choices for a run of which nothing was sent; the run id is inserted."""
 NEVER_SENT = "It never reached Slurm: the connection broke, and the submission was withdrawn."
 NEVER_TAKEN = "Slurm did not accept it: {} ended without an answer, and Slurm knows no job of this name."

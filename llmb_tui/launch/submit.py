@@ -18,7 +18,7 @@ from llmb_tui.errors import LlmbError
 from llmb_tui.language.states import Submission
 from llmb_tui.launch.delivery import OnStatus, Outcome
 from llmb_tui.launch.procedure_loader import procedure
-from llmb_tui.launch.refusal import WITH_INTENT, withdrawal
+from llmb_tui.launch.refusal import NEXT_STEPS, withdrawal
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.store.journal import Journal
@@ -33,7 +33,7 @@ class NotSubmittedError(LlmbError):
         # The error of a connection asks whether a command has run; here that command was not the submission.
         broke = isinstance(error, (DisconnectedError, NoAnswerError))
         why = "That was before the submission." if broke else error.why
-        fix = WITH_INTENT.format(run.id) if run else "Submit it again."
+        fix = NEXT_STEPS.format(run.id) if run else "Submit it again."
         super().__init__(f"Nothing was submitted. {error.what}", why, f"{error.fix}\n{fix}".strip(), error.exit_code)
 
 
@@ -119,7 +119,7 @@ def interrupted(runs: Runs, run: Run) -> LlmbError:
         return LlmbError("Interrupted: nothing was submitted.", exit_code=INTERRUPTED)
     what, fix = f"Interrupted: run {run.id} may have been submitted.", f"`llmb-tui watch {run.id}` asks the cluster."
     if runs.load(run.id).submission == "intended":
-        what, fix = "Interrupted: nothing was submitted.", WITH_INTENT.format(run.id)
+        what, fix = "Interrupted: nothing was submitted.", NEXT_STEPS.format(run.id)
     error = LlmbError(what, "", fix, INTERRUPTED)
     error.run_id = run.id
     return error

@@ -56,7 +56,7 @@ class ClusterEstimate:
     @property
     def label(self) -> str:
         """Name of the number: `measured here` only for a configuration that ran."""
-        return "measured here" if self.same else "by runs here"
+        return "measured here" if self.same else "adjusted by earlier runs"
 
 
 def measured_here(plan: Plan, results: Sequence[ClusterResult]) -> ClusterEstimate | None:
@@ -144,7 +144,7 @@ def _ratio_words(plan: Plan, runs: Sequence[ClusterResult], mean: float) -> str:
     longer = 100 * (math.exp(mean) - 1)
     took = f"{percent(abs(longer))} {'longer' if longer > 0 else 'less'} than expected"
     counted = f"{plural(len(runs), 'run')} of other configurations on {plan.selection.gpu.upper()} of this cluster"
-    return f"the estimate, adjusted by {counted} that took {took}, {_procedures(runs)}"
+    return f"{counted} took {took}, {_procedures(runs)}"
 
 
 def _procedures(runs: Sequence[ClusterResult]) -> str:

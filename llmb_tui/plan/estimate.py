@@ -11,7 +11,7 @@ import math
 from dataclasses import replace
 
 from llmb_tui.language.labels import gpus_label, workload_label
-from llmb_tui.language.quantities import count, given
+from llmb_tui.language.quantities import count, plain_number
 from llmb_tui.plan import bands, throughput
 from llmb_tui.plan.anchoring import anchored_estimate, other_variant
 from llmb_tui.plan.evidence import Evidence
@@ -100,7 +100,7 @@ def _exact(resolved: ResolvedSelection, curve: Curve) -> Expectation:
     scale = resolved.selection.scale
     result = curve.points[scale]
     name = workload_label(curve.name, result.size, result.dtype)
-    anchor = f"{name}, {gpus_label(scale, result.gpu)}, {given(result.step_time_s)} s"
+    anchor = f"{name}, {gpus_label(scale, result.gpu)}, {plain_number(result.step_time_s)} s"
     seconds, half = result.step_time_s, _half(resolved, curve)
     if is_own(curve, resolved.recipe):
         return Expectation(seconds, half, "published", anchor, "published", result, container=result.container)
@@ -182,4 +182,4 @@ def _at(curve: Curve, gpus: int) -> float:
 
 
 def _point(curve: Curve, gpus: int) -> str:
-    return f"{count(gpus)} ({given(_at(curve, gpus))} s)"
+    return f"{count(gpus)} ({plain_number(_at(curve, gpus))} s)"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.rows import ResultRow, Row
-from llmb_tui.language.quantities import flops, given, percent, step_time
+from llmb_tui.language.quantities import flops, percent, plain_number, step_time
 from llmb_tui.plan import throughput
 from llmb_tui.plan.checks import problems_of
 from llmb_tui.plan.estimate import estimate_of, expect
@@ -104,8 +104,9 @@ def _notes(resolved: ResolvedSelection, result: ResultRow | None, estimate: Esti
         older = flops_per_sample(printed, resolved.model, runs.layers, runs.seq_len)
         yield _note(
             "mfu_pct",
-            f"NVIDIA's README: MFU {given(result.mfu_pct)} %, by an older formula ({flops(older)} FLOPs per sample); "
-            f"the corrected formula ({flops(estimate.model_flops_per_sample)}) gives {percent(estimate.mfu_pct)}.",
+            f"NVIDIA's README: MFU {plain_number(result.mfu_pct)} %, by an older formula ({flops(older)} FLOPs per "
+            f"sample); the corrected formula ({flops(estimate.model_flops_per_sample)}) gives "
+            f"{percent(estimate.mfu_pct)}.",
         )
     if resolved.recipe.flops.causal:
         yield _note("mfu_pct", "The formula counts half of the attention scores (causal); other recipes count all.")

@@ -11,7 +11,7 @@ from llmb_tui.catalog.catalog import Catalog, release_order
 from llmb_tui.catalog.recipe import Model, Recipe, Variant
 from llmb_tui.catalog.rows import ResultRow, Row, results, rows
 from llmb_tui.language.labels import gpus_label, workload_label
-from llmb_tui.language.quantities import given
+from llmb_tui.language.quantities import plain_number
 from llmb_tui.plan.plan import Parallelism
 
 Key = tuple[object, ...]
@@ -45,7 +45,7 @@ class Measurement:
         row = self.row
         example = "" if self.result else ", worked example"
         name = workload_label(f"{self.recipe.workload}@{self.release}", row.size, row.dtype)
-        return f"{name}, {gpus_label(row.gpus, row.gpu)}, {given(self.step_time_s)} s{example}"
+        return f"{name}, {gpus_label(row.gpus, row.gpu)}, {plain_number(self.step_time_s)} s{example}"
 
 
 def architecture(model: Model) -> Key:

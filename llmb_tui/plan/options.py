@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from llmb_tui.catalog.recipe import Option, Recipe
 from llmb_tui.language.labels import gpus_label
-from llmb_tui.language.quantities import count, given
+from llmb_tui.language.quantities import count, plain_number
 from llmb_tui.language.text import capital, plural
 from llmb_tui.plan.plan import Estimate, Problem, error, note, warning
 from llmb_tui.plan.resolved import ResolvedSelection
@@ -197,7 +197,7 @@ def _checkpoints(resolved: ResolvedSelection) -> Iterator[Problem]:
     if options.save_checkpoint:
         yield from _smallest_scale(resolved, "save_checkpoint", model.save_min_gpus, "saved")
         whole = resolved.parallelism.layers == model.layers
-        size = f", about {given(model.checkpoint_gb)} GB" if whole and model.checkpoint_gb else ""
+        size = f", about {plain_number(model.checkpoint_gb)} GB" if whole and model.checkpoint_gb else ""
         yield note("save_checkpoint", f"A checkpoint{size} is written into the run's folder after the last step.")
     path = options.load_checkpoint
     if path is None:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from llmb_tui.catalog.recipe import Variant
 from llmb_tui.catalog.rows import ResultRow
-from llmb_tui.language.quantities import given, step_time_digits
+from llmb_tui.language.quantities import plain_number, step_time_digits
 from llmb_tui.language.states import MemoryVerdict, Method, Severity
 from llmb_tui.plan.selection import NOTHING_MORE, RunOptions, Selection
 
@@ -131,7 +131,7 @@ class Estimate:
 
 def expected_step_time(method: Method) -> Callable[[float], str]:
     """The format of an expected step time without its unit: a published number keeps its digits."""
-    return given if method in PRINTED_METHODS else step_time_digits
+    return plain_number if method in PRINTED_METHODS else step_time_digits
 
 
 @dataclass(frozen=True, slots=True)

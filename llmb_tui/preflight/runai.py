@@ -11,7 +11,7 @@ from llmb_tui.cluster.runai.failures import ApiError
 from llmb_tui.cluster.runai.profile_check import split_claim
 from llmb_tui.cluster.runai.values import HUB_KEYS, Node, Project
 from llmb_tui.language.labels import gpus_label
-from llmb_tui.language.quantities import duration, given
+from llmb_tui.language.quantities import duration, plain_number
 from llmb_tui.preflight.check_group import CheckGroup, card_warning, failed, ok, unserved, warning
 from llmb_tui.preflight.needs import RunaiNeeds
 from llmb_tui.preflight.report import Check, Preflight
@@ -98,8 +98,10 @@ def _quota(needs: RunaiNeeds, project: Project) -> Check:
             "Choose another node pool, or ask Run:ai's administrators for a quota.",
         )
     best = max(quotas, key=lambda quota: float("inf") if quota.limit is None else quota.limit)
-    limit = "no limit" if best.limit is None else f"at most {given(best.limit)}"
-    found = f"{given(best.deserved)} deserved, {limit}, {given(best.allocated)} in use, in {best.node_pool}"
+    limit = "no limit" if best.limit is None else f"at most {plain_number(best.limit)}"
+    found = (
+        f"{plain_number(best.deserved)} deserved, {limit}, {plain_number(best.allocated)} in use, in {best.node_pool}"
+    )
     if best.limit is not None and wanted > best.limit:
         return failed("gpus", "GPU quota", found, needed, "Choose fewer GPUs, or ask for a larger quota.")
     if wanted > best.deserved:

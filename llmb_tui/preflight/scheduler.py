@@ -185,7 +185,7 @@ def _trial_check(answers: Answers, *, all_is_well: bool) -> Iterator[Check]:
     trial, needed = answers["trial"], "Slurm accepts the job"
     start = re.search(r"to start at (\S+)", trial.text)
     if trial.exit_code == 0 and start is not None:
-        yield ok("trial", "Test submission", f"could start at {start[1]}", needed)
+        yield ok("trial", "Test submission", f"could start at {start[1].replace('T', ' ')}", needed)
     elif trial.exit_code not in (0, TIMED_OUT, -1):
         words = re.sub(r"(?m)^(?:sbatch: |error: |allocation failure: )+", "", trial.text).split("\n")
         found = " ".join(filter(None, map(str.strip, words))) or f"exit code {trial.exit_code}"

@@ -15,7 +15,7 @@ from llmb_tui.errors import LlmbError
 from llmb_tui.language.text import capital, plural
 from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.procedures import PROCEDURES, procedure_on
-from llmb_tui.launch.readiness import CLUSTER, impossible
+from llmb_tui.launch.readiness import CLUSTER, request_problems
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Parallelism, Plan, Problem, error
 from llmb_tui.request import RunRequest
@@ -172,7 +172,7 @@ def _planned(row: SuiteRow, catalog: Catalog, profile: ClusterProfile | None, po
     try:
         if profile is not None:
             request = request_of(row, catalog, profile)
-            return PlannedRow(row, request.plan, impossible(request, policy))
+            return PlannedRow(row, request.plan, request_problems(request, policy))
         made = plan(catalog, row.selection)
     except UnknownNameError as unknown:
         made = _nothing(row, error(unknown.field, f"{capital(unknown.what)}.", unknown.why))

@@ -1,1 +1,1 @@
-"""What does a person see? Screens, widgets, styles. No SSH, no arithmetic."""
+"""Screens, widgets and styles. No SSH, no arithmetic."""

@@ -1,4 +1,4 @@
-"""`LlmbApp`: wires the screens. What they do is theirs."""
+"""`LlmbApp`: opens and connects the screens."""
 
 from __future__ import annotations
 
@@ -29,35 +29,37 @@ if TYPE_CHECKING:
 
 
 class LlmbApp(FailureDialogs):
-    """The wizard first; runs open over it."""
+    """The program on a terminal. The wizard is the first screen; others open over it."""
 
     TITLE = "llmb-tui"
     CSS_PATH = "app.tcss"
     ALLOW_IN_MAXIMIZED_VIEW = "KeyBar"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("question_mark", "keys", "Help", key_display="?", id="app.help", tooltip="Keys and what they do"),
-        Binding("q", "quit", "Quit", show=False, id="app.quit", tooltip="Leave; what runs on a cluster goes on there"),
+        Binding(
+            "question_mark", "keys", "Help", key_display="?", id="app.help", tooltip="Show the keys and what they do"
+        ),
+        Binding("q", "quit", "Quit", show=False, id="app.quit", tooltip="Quit the program; runs on clusters continue"),
     ]
 
     def __init__(self, services: Services) -> None:
-        # Textual's log, its log of keys and its developer console would get what is typed into a secret field.
+        # Textual's log, key log and developer console would contain text typed into a secret field.
         vars(constants).update(LOG_FILE=None, DEBUG=False)
         super().__init__()
-        # Each frame of what glides is painted and sent, often over an SSH of the user's own.
+        # Each frame of an animation is painted and sent, often over the user's SSH connection.
         self.animation_level = "none"
         self.devtools = None
         self.services = services
         services.interactive = True
         self.prompter = ModalPrompter(self)
-        self._theme_in_force = ""
-        self._also_told = services.on_broken_file
-        services.on_broken_file = self._hear_of_broken_file
+        self._current_theme = ""
+        self._next_handler = services.on_broken_file
+        services.on_broken_file = self._warn_of_broken_file
 
     def on_mount(self) -> None:
         settings = self.services.settings
         if settings.theme and settings.theme in self.available_themes:
             self.theme = settings.theme
-        self._theme_in_force = self.theme
+        self._current_theme = self.theme
         self.set_keymap(settings.keys)
         self.theme_changed_signal.subscribe(self, self._keep_theme)
         if settings != Settings():
@@ -66,21 +68,21 @@ class LlmbApp(FailureDialogs):
     def _check_settings(self) -> None:
         from llmb_tui.ui.screen_settings import screen_faults
 
-        for key, why in screen_faults(self.services.settings):
-            notify(self, f"{key}: {why}", "warning")
+        for key, reason in screen_faults(self.services.settings):
+            notify(self, f"{key}: {reason}", "warning")
 
     @background()
     async def _keep_theme(self, theme: Theme) -> None:
-        if theme.name == self._theme_in_force:
+        if theme.name == self._current_theme:
             return
-        self._theme_in_force = theme.name
+        self._current_theme = theme.name
         try:
             await run_in_thread(keep_theme, self.services.places.settings, theme.name)
         except LlmbError as error:
-            notify(self, f"The theme could not be kept. {error}", "warning")
+            notify(self, f"The theme was not saved. {error}", "warning")
 
     def _fatal_error(self) -> None:
-        """Textual calls it while it handles what nobody has caught, and would itself print the values of variables."""
+        """Show an unhandled error without the values of variables, which Textual would print. Called by Textual."""
         from llmb_tui.crash import report_of
 
         error = sys.exc_info()[1]
@@ -91,27 +93,27 @@ class LlmbApp(FailureDialogs):
     def get_default_screen(self) -> Screen[None]:
         return WizardScreen(self.services, self.prompter)
 
-    def _hear_of_broken_file(self, problem: LlmbError) -> None:
-        """In any thread: a file of the user's own was passed over."""
-        if self._also_told is not None:
-            self._also_told(problem)
-        self.call_later(notify, self, f"Passed over: {problem}", "warning")
+    def _warn_of_broken_file(self, problem: LlmbError) -> None:
+        """Warn of a user's file that was skipped. Any thread may call this."""
+        if self._next_handler is not None:
+            self._next_handler(problem)
+        self.call_later(notify, self, f"Skipped: {problem}", "warning")
 
     def on_unmount(self) -> None:
-        """Let no waiting thread hold the program."""
+        """Release threads that wait for an answer, so that the program can end."""
         self.prompter.give_up()
         self.services.close()
 
     def on_app_blur(self) -> None:
-        """Another window is in front: the clusters are asked less often."""
+        """Poll the clusters less often while the terminal has no focus."""
         self.services.clusters.set_focused(False)
 
     def on_app_focus(self) -> None:
-        """Somebody looks again: what changed meanwhile is asked for at once."""
+        """Poll the clusters at once, and as often as before."""
         self.services.clusters.set_focused(True)
 
     def on_wizard_screen_started(self) -> None:
-        """Presets and widgets stay: a full collection that walks over them all would hold up a key for 60 ms."""
+        """Exempt presets and widgets from garbage collection: a full collection would delay a key by 60 ms."""
         gc.collect()
         gc.freeze()
         gc.enable()
@@ -122,7 +124,7 @@ class LlmbApp(FailureDialogs):
         self.push_screen(JobsScreen(self.services, self.prompter))
 
     def on_jobs_screen_again(self, event: JobsScreen.Again) -> None:
-        """The wizard lies below all other screens, of which one may ask by now what a thread waits for."""
+        """Close all screens above the wizard, including a dialog that a thread waits for, and take a run's settings."""
         while not isinstance(self.screen, WizardScreen):
             self.screen.dismiss(None)
         self.screen.run_again(event.run)
@@ -141,12 +143,12 @@ class LlmbApp(FailureDialogs):
         self.push_screen(ResultsScreen(self.services, self.prompter))
 
     def action_keys(self) -> None:
-        from llmb_tui.ui.dialogs import Help
+        from llmb_tui.ui.dialogs import HelpDialog
 
-        self.push_screen(Help(self.screen))
+        self.push_screen(HelpDialog(self.screen))
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """Every action of the screen that has a tooltip, and Textual's own."""
+        """Commands of the palette: each enabled action of the screen that has a tooltip, then Textual's."""
         for node, binding, enabled, _ in screen.active_bindings.values():
             if enabled and binding.tooltip and binding.description and not binding.system:
                 act = partial(self.run_action, binding.action, node)

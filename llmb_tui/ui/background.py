@@ -1,4 +1,4 @@
-"""`background`: what a screen does beside its keys. `run_in_thread`: a blocking call of it, in a thread.
+"""`background`: work of a screen that does not block its keys. `run_in_thread`: a blocking call, in a thread.
 
 Every screen uses them in the same way:
 
@@ -34,11 +34,11 @@ N = TypeVar("N", bound=DOMNode)
 
 
 class InternalError(LlmbError):
-    """Something of ours is wrong."""
+    """A fault of this program."""
 
 
 class WorkFailed(Message):
-    """Trouble of a screen's work, for the app to show."""
+    """Background work of a screen failed; the app shows the error."""
 
     def __init__(self, error: LlmbError) -> None:
         super().__init__()
@@ -48,35 +48,35 @@ class WorkFailed(Message):
 def background(
     *, group: str = "default", exclusive: bool = False, description: str | None = None
 ) -> Callable[[Callable[Concatenate[N, P], Coroutine[Any, Any, None]]], Callable[Concatenate[N, P], Worker[None]]]:
-    """Textual's worker, whose error is shown in a dialog where the method itself does not tell of it.
+    """Run a method as a Textual worker, and show each error that it does not handle in a dialog.
 
-    So is a defect, and the screen stays usable: Textual would end the program, or say nothing.
+    This includes internal errors. The screen stays usable; Textual would end the program, or show nothing.
     """
 
-    def of(
+    def decorate(
         method: Callable[Concatenate[N, P], Coroutine[Any, Any, None]],
     ) -> Callable[Concatenate[N, P], Worker[None]]:
         @wraps(method)
-        async def told(node: N, *args: P.args, **kwargs: P.kwargs) -> None:
+        async def wrapper(node: N, *args: P.args, **kwargs: P.kwargs) -> None:
             with errors_shown(node.app):
                 try:
                     await method(node, *args, **kwargs)
                 except NoMatches:
                     if node.display:
                         raise
-                    # It is being closed: what it would show itself with is gone already.
+                    # The node is being closed, and its children are already removed.
 
-        return work(group=group, exclusive=exclusive, exit_on_error=False, description=description)(told)
+        return work(group=group, exclusive=exclusive, exit_on_error=False, description=description)(wrapper)
 
-    return of
+    return decorate
 
 
 async def run_in_thread(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Result of the call. Cancelled, it returns at once and the thread's result is dropped.
+    """Return the result of a call in a new thread. If cancelled, return at once and drop the result of the thread.
 
-    The program does not wait for the thread when it ends. Textual's own belong to an executor that Python joins at
-    exit, so that a command on a dead link would hold the terminal for its whole deadline.
-    Raises the error of the call, or `InternalError`.
+    The thread is a daemon, so the program can end before it. Threads of Textual belong to an executor that Python
+    joins at exit: a command on a dead connection would block the terminal until its deadline.
+    Raises the LlmbError of the call, or InternalError.
     """
     outcome: Future[T] = Future()
     outcome.set_running_or_notify_cancel()
@@ -87,41 +87,41 @@ async def run_in_thread(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs)
         except LlmbError as failure:
             outcome.set_exception(failure)
         except OSError as error:
-            outcome.set_exception(error_with_remedy(error) or _defect(error))
-        except Exception as error:  # noqa: BLE001 - a defect is told where the call is awaited; the screen stays usable
-            outcome.set_exception(_defect(error))
+            outcome.set_exception(error_with_remedy(error) or _internal_error(error))
+        except Exception as error:  # noqa: BLE001 - the awaiting code handles an internal error; the screen stays usable
+            outcome.set_exception(_internal_error(error))
 
     threading.Thread(target=run, daemon=True).start()
     return await asyncio.wrap_future(outcome)
 
 
-def run_detached(app: App[Any], agreed: Coroutine[Any, Any, None]) -> None:
-    """Do what a person has said yes to: it goes on, and its outcome is told, when its screen is left meanwhile."""
+def run_detached(app: App[Any], action: Coroutine[Any, Any, None]) -> None:
+    """Run an action that the user confirmed. It continues, and shows its errors, if the user leaves the screen."""
 
-    async def told() -> None:
+    async def wrapper() -> None:
         with errors_shown(app):
-            await agreed
+            await action
 
-    app.run_worker(told(), name="agreed", group="agreed", description="agreed", exit_on_error=False)
+    app.run_worker(wrapper(), name="confirmed", group="confirmed", description="confirmed", exit_on_error=False)
 
 
 @contextmanager
 def errors_shown(app: App[Any]) -> Iterator[None]:
-    """Trouble within, and a defect, is shown in a dialog, and what follows it there is left out."""
+    """Show an error or internal error of the block in a dialog; the rest of the block is skipped."""
     try:
         yield
     except LlmbError as failure:
         show_failure(app, failure)
-    except Exception as error:  # noqa: BLE001 - a defect
-        show_failure(app, _defect(error))
+    except Exception as error:  # noqa: BLE001 - an internal error
+        show_failure(app, _internal_error(error))
 
 
 def show_failure(app: App[Any], error: LlmbError) -> None:
-    """Have the app show the error in a dialog."""
+    """Make the app show an error in a dialog."""
     app.post_message(WorkFailed(error))
 
 
-def _defect(error: Exception) -> InternalError:
-    defect = InternalError("This should not have happened.", place_of(error))
-    defect.__cause__ = error
-    return defect
+def _internal_error(error: Exception) -> InternalError:
+    internal = InternalError("Internal error (please report).", place_of(error))
+    internal.__cause__ = error
+    return internal

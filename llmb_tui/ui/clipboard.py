@@ -1,7 +1,7 @@
-"""`copy`: text to the clipboard, through the terminal (OSC 52) and through the desktop's own tool if there is one.
+"""`copy`: send text to the clipboard through the terminal (OSC 52), and through a tool of the desktop if available.
 
-OSC 52 also works over SSH and in tmux, but Terminal.app ignores it; the tool works there, but only on this machine.
-Neither says whether it succeeded, so the toast says what was sent, not what arrived.
+OSC 52 also works over SSH and in tmux, but Terminal.app ignores it. The tool works there, but only on this machine.
+Neither reports success, so the message says what was sent, not what arrived.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from llmb_tui.ui.text import notify
 _DEADLINE_S = 2.0
 
 
-def copy(app: App[Any], text: str, what: str) -> None:
-    """Send a text to the clipboard and say so in a toast; `what` names it, such as `38 lines`."""
+def copy(app: App[Any], text: str, name: str) -> None:
+    """Send a text to the clipboard, and show a message about it. `name`: name of the text, such as `38 lines`."""
     app.copy_to_clipboard(text)
     tool = native_tool(sys.platform, os.environ, shutil.which)
     if tool:
         app.run_worker(run_in_thread(_feed, tool, text.encode()), exit_on_error=False, group="clipboard")
-    notify(app, f"{what} sent to the clipboard.")
+    notify(app, f"{name} sent to the clipboard.")
 
 
 def native_tool(
     platform: str, environment: Mapping[str, str], which: Callable[[str], str | None]
 ) -> tuple[str, ...] | None:
-    """The command that reads a text from stdin into the clipboard of this desktop, or None."""
+    """The command that copies its stdin to the clipboard of this desktop; None if there is none."""
     candidates: list[tuple[str, ...]] = []
     if platform == "darwin":
         candidates.append(("pbcopy",))

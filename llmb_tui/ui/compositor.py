@@ -1,4 +1,4 @@
-"""`RowCompositor`: paints of each widget the rows in which something has changed; `forget_size`."""
+"""`RowCompositor`: paint only the changed rows of each widget. `forget_size`: measure a widget again."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from textual.widget import Widget
 
 
 def forget_size(widget: Widget) -> None:
-    """Have the next layout measure the widget again.
+    """Make the next layout measure the widget again.
 
-    Textual keeps the size that a layout measured while another one was due for the widget, whatever has changed since.
+    If a layout ran while another one was due, Textual keeps the size that it measured, even if the widget has changed.
     """
     widget._box_model_cache.clear()
 
 
 class RowCompositor(Compositor):
-    """For a screen whose keys change a few lines of many widgets, as the wizard's do.
+    """Compositor for a screen whose keys change a few lines of many widgets, such as the wizard.
 
-    Textual's own asks every widget between the first changed line and the last for all of its lines, and drops those
-    that did not change. On the lists and a run's screen both cost the same; those use this one because `reflow`
-    repairs a fault.
+    Textual's compositor asks every widget between the first and the last changed line for all its lines, and drops
+    the unchanged ones. On the lists and the screen of a run both cost the same; these screens use this class because
+    its `reflow` works around a fault of Textual.
     """
 
     _changed: tuple[Region, ...] = ()
-    """While changes are painted; empty while all is."""
+    """Changed regions during a partial update; empty during a full one."""
 
     _laid_out: CompositorMap = {}  # noqa: RUF012 - replaced, never changed
-    """After the layout before."""
+    """Map of the last layout."""
 
     def reflow(self, parent: Widget, size: Size) -> ReflowResult:
-        """Where a size was asked for between two layouts, Textual compares with a map that has the change already."""
+        """Compare with the map of the last layout. Textual misses changes if a size was queried in between."""
         result = super().reflow(parent, size)
         changes = self._full_map.items() ^ self._laid_out.items()
         self._laid_out = self._full_map
@@ -51,10 +51,10 @@ class RowCompositor(Compositor):
         if not self._changed:
             yield from super()._get_renders(crop)
             return
-        for widget, (region, clip) in self.visible_widgets.items():
-            seen = region.intersection(clip)
-            changed = [part for one in self._changed if (part := one.intersection(seen))]
+        for widget, (position, clip) in self.visible_widgets.items():
+            seen = position.intersection(clip)
+            changed = [part for region in self._changed if (part := region.intersection(seen))]
             if changed:
                 top, bottom = min(part.y for part in changed), max(part.bottom for part in changed)
                 rows = Region(seen.x, top, seen.width, bottom - top)
-                yield region, rows, widget.render_lines(rows.translate(-region.offset))
+                yield position, rows, widget.render_lines(rows.translate(-position.offset))

@@ -1,4 +1,4 @@
-"""The dialogs: a clear yes, a host key, a line or a secret, a note, an export, one of a list, an error, the help."""
+"""Dialogs: confirmation, host key, line or secret, note, export, choice from a list, error, help."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _Result = TypeVar("_Result")
 
 
 class Dialog(ModalScreen[_Result], Generic[_Result]):
-    """A box with a title over the screen; escape leaves it without an answer."""
+    """A box with a title over the screen; escape closes it without a result."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss", "Leave", id="dialog.leave", tooltip="Leave without an answer")
+        Binding("escape", "dismiss", "Close", id="dialog.leave", tooltip="Close without an answer")
     ]
 
     def __init__(self, title: str) -> None:
@@ -49,7 +49,7 @@ class Dialog(ModalScreen[_Result], Generic[_Result]):
 
 
 class Question(Dialog[bool]):
-    """A question whose answer is no unless yes is chosen."""
+    """A question with two buttons; the result is True only if the user chooses yes."""
 
     def __init__(self, title: str, question: Content, yes: str, no: str) -> None:
         super().__init__(title)
@@ -64,23 +64,23 @@ class Question(Dialog[bool]):
                 yield Button(plain(words), id=name, compact=True)
 
     def on_mount(self) -> None:
-        """No is what enter means."""
+        """Focus no, so that enter declines."""
         self.query_one("#no", Button).focus()
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         self.dismiss(event.button.id == "yes")
 
-    def action_other(self) -> None:
+    def action_switch_button(self) -> None:
         self.query_one("#no" if self.query_one("#yes").has_focus else "#yes", Button).focus()
 
 
-class Confirm(Question):
-    """A question that follows a key of who answers it: letters answer it too."""
+class ConfirmDialog(Question):
+    """A confirmation that the user's own key has opened; letters answer it too."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "dismiss(True)", "Yes", id="confirm.yes", tooltip="Yes, do it"),
-        Binding("n", "dismiss(False)", "No", id="confirm.no", tooltip="No, do nothing"),
-        Binding("left,right,h,l", "other", "Other", show=False, id="confirm.other", tooltip="The other button"),
+        Binding("y", "dismiss(True)", "Yes", id="confirm.yes", tooltip="Confirm"),
+        Binding("n", "dismiss(False)", "No", id="confirm.no", tooltip="Decline"),
+        Binding("left,right,h,l", "switch_button", "Switch", show=False, id="confirm.other", tooltip="Switch buttons"),
     ]
 
     def __init__(self, title: str, question: Content, yes: str = "Yes", no: str = "No") -> None:
@@ -88,32 +88,32 @@ class Confirm(Question):
 
 
 class HostKey(Question):
-    """The key of a host that is not known yet. No letter answers: a thread that connects asks while somebody types."""
+    """Question about an unknown host key. Letters do not answer it: it may open while the user types."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left,right", "other", "Other", show=False, id="host_key.other", tooltip="The other button")
+        Binding("left,right", "switch_button", "Switch", show=False, id="host_key.other", tooltip="Switch buttons")
     ]
 
     def __init__(self, host: str, key_type: str, fingerprint: str, note: str = "") -> None:
         question = lines(
-            line("The host key of ", (host, "bold"), " is not known on this machine yet."),
+            line("The host key of ", (host, "bold"), " is not known on this machine."),
             Content(""),
             line((f"{key_type}  ", MUTED), (fingerprint, "bold")),
             Content(""),
             *([line(note), Content("")] if note else []),
-            line("Compare it with what the cluster's operator publishes."),
-            line("If it is the right one, it is remembered and not asked again."),
+            line("Compare it with the fingerprint that the cluster's operator publishes."),
+            line("A trusted key is saved, and you are not asked again."),
         )
-        super().__init__("Unknown host key", question, "It is the right key", "Do not connect")
+        super().__init__("Unknown host key", question, "Trust and connect", "Do not connect")
 
     def body(self) -> ComposeResult:
         yield from super().body()
-        words = "← → go to the other answer, enter gives it, escape does not connect."
-        yield Static(line((words, MUTED)), markup=False)
+        hint = "← →: switch · enter: choose · esc: do not connect"
+        yield Static(line((hint, MUTED)), markup=False)
 
 
-class AskLine(Dialog[str]):
-    """One line is typed, or one that is offered is taken; escape gives none."""
+class InputDialog(Dialog[str]):
+    """Asks for one line of text, with a suggestion; the result is the line, or None after escape."""
 
     def __init__(self, title: str, words: Content, offered: str = "", hint: str = "", *, masked: bool = False) -> None:
         super().__init__(title)
@@ -128,30 +128,30 @@ class AskLine(Dialog[str]):
         yield Static(line((self._hint, MUTED)), id="line-hint", markup=False)
 
     def on_mount(self) -> None:
-        """Also of a question that comes while another window is in front, when Textual gives no screen the focus."""
+        """Set the focus: Textual does not while another window is active, and a login may ask at that time."""
         self.query_one("#line", Input).focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         self.take(event.value)
 
     def take(self, text: str) -> None:
-        """Enter was pressed."""
+        """Return the text; called when the user presses enter."""
         self.dismiss(text)
 
 
-class Secret(AskLine):
-    """A password, a passphrase or a code. It is handed on and kept nowhere."""
+class Secret(InputDialog):
+    """Asks for a password, a passphrase or a code, which is not stored."""
 
     def __init__(self, prompt: str, echo: bool) -> None:
-        hint = f"enter sends it, escape gives none.{'' if echo else ' It is stored nowhere.'}"
-        super().__init__("The cluster asks", plain(prompt.strip()), hint=hint, masked=not echo)
+        hint = f"enter: send · esc: cancel{'' if echo else ' · never stored'}"
+        super().__init__("Question from the cluster", plain(prompt.strip()), hint=hint, masked=not echo)
 
 
 class NoteDialog(Dialog[tuple[str, tuple[str, ...]] | None]):
-    """What is said of a run: one line, and its tags. It keeps neither."""
+    """Asks for the note of a run, one line, and for its tags; the caller saves them."""
 
     def __init__(self, run: str, note: Note) -> None:
-        """`run`: in a few words."""
+        """`run`: short description of the run."""
         super().__init__("Note")
         self._run = run
         self._note = note
@@ -160,13 +160,13 @@ class NoteDialog(Dialog[tuple[str, tuple[str, ...]] | None]):
         yield Static(line((self._run, "bold")), markup=False)
         yield Static(line(("note", MUTED)), markup=False)
         yield Input(plain(self._note.text).plain, max_length=LONGEST_NOTE, compact=True, id="note-text")
-        yield Static(line(("tags, such as: baseline driver-570", MUTED)), markup=False)
+        yield Static(line(("tags, for example: baseline driver-570", MUTED)), markup=False)
         yield Input(plain(" ".join(self._note.tags)).plain, compact=True, id="note-tags")
-        yield Static(line(("enter keeps both on this machine, tab goes to the other, escape leaves them.", MUTED)))
+        yield Static(line(("enter: save on this machine · tab: next · esc: cancel", MUTED)))
         yield Static(id="note-fault", markup=False)
 
     def on_input_submitted(self) -> None:
-        text, words = (self.query_one(f"#note-{one}", Input).value for one in ("text", "tags"))
+        text, words = (self.query_one(f"#note-{name}", Input).value for name in ("text", "tags"))
         try:
             tags = tags_in(words)
         except LlmbError as error:
@@ -176,10 +176,10 @@ class NoteDialog(Dialog[tuple[str, tuple[str, ...]] | None]):
 
 
 class ExportDialog(Dialog[tuple[Path, bool] | None]):
-    """Into which file runs are exported, and whether without names."""
+    """Asks for the file of an export, and whether names are replaced."""
 
     def __init__(self, count: int, name: str) -> None:
-        """`count` runs go in; `name` is offered for the file."""
+        """`count`: number of runs; `name`: suggested file name."""
         super().__init__("Export")
         self._count = count
         self._offered = name
@@ -187,11 +187,11 @@ class ExportDialog(Dialog[tuple[Path, bool] | None]):
         self._switches = Switches(self._switch, id="export-anonymous")
 
     def body(self) -> ComposeResult:
-        words = f"{plural(self._count, 'run')} as one file that a second person can check with `llmb-tui verify`."
+        words = f"Export {plural(self._count, 'run')} to one file, which others can check with `llmb-tui verify`."
         yield Static(line(words), markup=False)
         yield Input(str(working_directory() / self._offered), compact=True, id="export-file")
         yield self._switches
-        yield Static(line(("enter in the first line writes it, tab goes to the switch, escape does neither.", MUTED)))
+        yield Static(line(("enter: write file · tab: options · esc: cancel", MUTED)))
 
     def on_mount(self) -> None:
         self._switch("anonymous", "")
@@ -207,10 +207,10 @@ class ExportDialog(Dialog[tuple[Path, bool] | None]):
 
 
 class ListDialog(Dialog[str]):
-    """One of a list is taken, which is made in a thread while it says so; the answer is the value of the choice."""
+    """A choice from a list that is made in a thread; the result is the value of the choice."""
 
     def __init__(self, title: str, take: str, working: str) -> None:
-        """`take`: what the button says that takes one; `working`: what is done meanwhile."""
+        """`take`: label of the button that takes a choice; `working`: text until the list is ready."""
         super().__init__(title)
         self._take_word = take
         self._working = working
@@ -222,22 +222,22 @@ class ListDialog(Dialog[str]):
         yield Paragraphs(id="about-choice")
         with Horizontal(classes="buttons"):
             yield Button(self._take_word, id="take", compact=True, disabled=True)
-            yield Button("Leave", id="leave", compact=True)
+            yield Button("Cancel", id="leave", compact=True)
 
     def on_mount(self) -> None:
         self.choices.focus()
 
     def say(self, words: Content) -> None:
-        """Say over the list how it stands."""
+        """Show a text above the list."""
         self.query_one("#choices-said", Static).update(words)
 
     def offer(self, choices: tuple[Choice, ...], chosen: str) -> None:
-        """Show these, one of them as chosen, which can be taken from now on."""
+        """Show the choices, and enable the button that takes one."""
         self.choices.show(choices, chosen)
         self.query_one("#take", Button).disabled = not choices
 
     def choose(self, value: str) -> None:
-        """The cursor is on this one."""
+        """Highlight a choice."""
         self.choices.show(self.choices.shown, value)
 
     @on(ChoiceList.Taken)
@@ -253,7 +253,7 @@ class ListDialog(Dialog[str]):
 
 
 class Failure(Dialog[None]):
-    """An error: what happened, why as far as is known, what to do."""
+    """An error: what failed, why as far as is known, and what to do."""
 
     AUTO_FOCUS = "#close"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -262,7 +262,7 @@ class Failure(Dialog[None]):
     ]
 
     def __init__(self, error: LlmbError) -> None:
-        super().__init__("It did not work")
+        super().__init__("Error")
         self._trouble = error
 
     def body(self) -> ComposeResult:
@@ -275,7 +275,7 @@ class Failure(Dialog[None]):
         self.call_after_refresh(self._let_scroll)
 
     def _let_scroll(self) -> None:
-        """What is longer than the screen has the keys."""
+        """Focus the text if it is longer than the dialog, so that keys scroll it."""
         text = self.query_one(Scroller)
         if text.max_scroll_y:
             text.focus()
@@ -287,8 +287,8 @@ class Failure(Dialog[None]):
         copy(self.app, clean(str(self._trouble)), "The text")
 
 
-class Help(Dialog[None]):
-    """The keys that work on the screen below, and what it is for."""
+class HelpDialog(Dialog[None]):
+    """Purpose and keys of the screen below."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("question_mark,q", "dismiss", "Close", show=False, id="help.leave", tooltip="Close the help")
@@ -297,13 +297,13 @@ class Help(Dialog[None]):
     def __init__(self, below: Screen[object]) -> None:
         super().__init__("Help")
         rows = [plain((below.HELP or "").strip()), Content("")] if below.HELP else []
-        shown = [one for one in below.active_bindings.values() if one.binding.tooltip and not one.binding.system]
+        shown = [key for key in below.active_bindings.values() if key.binding.tooltip and not key.binding.system]
         keys: dict[str, list[str]] = {}
-        for one in sorted(shown, key=lambda one: one.node is not below):
-            keys.setdefault(one.binding.tooltip, []).append(below.app.get_key_display(one.binding))
-        names_of = {tooltip: " ".join(dict.fromkeys(names)) for tooltip, names in keys.items()}
-        width = 2 + max(map(len, names_of.values()), default=0)
-        rows += [line((f"{names:<{width}}", "bold"), tooltip) for tooltip, names in names_of.items()]
+        for active in sorted(shown, key=lambda active: active.node is not below):
+            keys.setdefault(active.binding.tooltip, []).append(below.app.get_key_display(active.binding))
+        names_by_tooltip = {tooltip: " ".join(dict.fromkeys(names)) for tooltip, names in keys.items()}
+        width = 2 + max(map(len, names_by_tooltip.values()), default=0)
+        rows += [line((f"{names:<{width}}", "bold"), tooltip) for tooltip, names in names_by_tooltip.items()]
         self._text = lines(*rows)
 
     def body(self) -> ComposeResult:

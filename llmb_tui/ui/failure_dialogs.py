@@ -1,4 +1,4 @@
-"""`FailureDialogs`: an app that shows in a dialog what went wrong in a screen's work."""
+"""`FailureDialogs`: an app that shows errors of background work in a dialog."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from llmb_tui.ui.key_order import KeyOrder
 
 
 class FailureDialogs(KeyOrder):
-    """Shows each `WorkFailed` in a dialog. The dialog waits while the user types: they may be elsewhere by then."""
+    """Shows each `WorkFailed` in a dialog, once the user has stopped typing."""
 
     def on_work_failed(self, event: WorkFailed) -> None:
         from llmb_tui.ui.dialogs import Failure  # not needed for the first frame

@@ -1,4 +1,4 @@
-"""`KeyOrder`: an app in which a key acts only when the one before it has."""
+"""`KeyOrder`: an app that handles a key only after the previous one has taken effect."""
 
 from __future__ import annotations
 
@@ -18,39 +18,39 @@ from textual.widgets import Input
 
 T = TypeVar("T")
 
-_LOOK_S = 0.05
-"""While a key waits, this often is looked whether the widget that has the one before it is still there."""
-_PAUSE_S = 1.0
-"""Who types into a field and pauses for so long is not in the middle of a word."""
+_CHECK_S = 0.05
+"""Interval of the check whether the widget that handles the previous key still exists."""
+PAUSE_S = 1.0
+"""A pause of typing that is longer than any within a word, seconds."""
 _EDITS = frozenset({"backspace", "delete"})
 _LEAVES_FIELD = frozenset({"enter", "tab", "shift+tab", "escape"})
 
 
 class KeyOrder(App[None]):
-    """Keys that come in one burst act in their order.
+    """App in which keys that arrive in one burst take effect in their order.
 
-    Textual 8 hands a printable key to the focused field at once, while any other climbs from widget to widget until
-    the app finds its binding (Textual's issue 6605). Of `1`, backspace, `2` that come together, as over a slow SSH
-    line, the backspace would act last; what is typed behind a tab would land before it.
+    Textual 8 passes a printable key to the focused field at once, while any other key bubbles from widget to widget
+    until the app finds its binding (Textual's issue 6605). If `1`, backspace and `2` arrive together, as over a slow
+    SSH connection, the backspace would act last, and text typed after a tab would go into the field before it.
     """
 
     class Acted(Message, namespace="key"):
-        """Climbs behind a key: where it arrives at the app, the key has acted."""
+        """Bubbles after a key: when it reaches the app, the key has taken effect."""
 
     def __init__(self) -> None:
         super().__init__()
         self._acting: KeyOrder.Acted | None = None
-        self._at: MessagePump = self
-        self._behind: deque[Key | Paste] = deque()
+        self._target: MessagePump = self
+        self._pending: deque[Key | Paste] = deque()
         self._typed_at = -inf
 
     @property
     def types_for_s(self) -> float:
-        """For how long yet a dialog would get keys that are meant for the field below it; 0.0 while nobody types."""
-        return max(0.0, self._typed_at + _PAUSE_S - time.monotonic())
+        """Seconds for which a new dialog would still get keys meant for the focused field; 0.0 without typing."""
+        return max(0.0, self._typed_at + PAUSE_S - time.monotonic())
 
     def push_between_words(self, dialog: Callable[[], Screen[T]], answered: Callable[[T | None], None]) -> None:
-        """Open a dialog that no key has asked for: it waits for who types, whose next keys are meant for the field."""
+        """Open a dialog that the user did not request, after a pause of typing: earlier keys belong to the field."""
         if rest_s := self.types_for_s:
             self.set_timer(rest_s, partial(self.push_between_words, dialog, answered))
         else:
@@ -66,23 +66,23 @@ class KeyOrder(App[None]):
             elif isinstance(event, Paste) or event.is_printable or event.key in _EDITS:
                 self._typed_at = time.monotonic()
         if self._acting:
-            if not self._behind:
-                self.set_timer(_LOOK_S, self._look)
-            self._behind.append(event)
+            if not self._pending:
+                self.set_timer(_CHECK_S, self._check_target)
+            self._pending.append(event)
         else:
             await super().on_event(event)
-            acted, self._at = self.Acted(), self.focused or self.screen
-            self._acting = acted if self._at.post_message(acted) else None
+            acted, self._target = self.Acted(), self.focused or self.screen
+            self._acting = acted if self._target.post_message(acted) else None
 
     async def on_key_acted(self, event: Acted) -> None:
         if event is self._acting:
             self._acting = None
-            while self._behind and not self._acting:
-                await self.on_event(self._behind.popleft())
+            while self._pending and not self._acting:
+                await self.on_event(self._pending.popleft())
 
-    async def _look(self) -> None:
-        """A widget that its key removes takes with it what climbs behind."""
-        if self._acting and not self._at.is_running:
+    async def _check_target(self) -> None:
+        """Continue when a key has removed the widget that handled it: the message after the key is lost with it."""
+        if self._acting and not self._target.is_running:
             await self.on_key_acted(self._acting)
-        if self._behind:
-            self.set_timer(_LOOK_S, self._look)
+        if self._pending:
+            self.set_timer(_CHECK_S, self._check_target)

@@ -1,4 +1,4 @@
-"""`ModalPrompter`: a connection's questions, asked in a dialog while the connecting thread waits."""
+"""`ModalPrompter`: asks a connection's questions in a dialog while the connecting thread waits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from llmb_tui.ui.key_order import KeyOrder
 
 
 class ModalPrompter:
-    """Asks through the app. Given to a connection that a person has asked for; one in the background has none."""
+    """Asks the user in dialogs. Only a connection that the user requested gets a prompter, no background one."""
 
     def __init__(self, app: KeyOrder) -> None:
         self._app = app
@@ -20,20 +20,20 @@ class ModalPrompter:
         self._given_up = False
 
     def accept_host_key(self, host: str, key_type: str, fingerprint: str, note: str = "") -> bool:
-        """True when the person says that the key of an unknown host is the right one."""
+        """Whether the user trusts the key of an unknown host."""
         from llmb_tui.ui.dialogs import HostKey
 
         return bool(self._ask(lambda: HostKey(host, key_type, fingerprint, note)))
 
     def answer(self, prompt: str, echo: bool) -> str | None:
-        """A password, passphrase or code; None when the person gives none."""
+        """The password, passphrase or code that the user enters; None if they cancel."""
         from llmb_tui.ui.dialogs import Secret
 
         text: str | None = self._ask(lambda: Secret(prompt, echo))
         return text
 
     def give_up(self) -> None:
-        """The app ends: let every waiting thread go on without an answer, and ask nothing any more."""
+        """Release every waiting thread without an answer, and ask no more questions. Called when the app ends."""
         self._given_up = True
         for result in tuple(self._waiting):
             if not result.done():
@@ -41,13 +41,13 @@ class ModalPrompter:
 
     def _ask(self, dialog: Callable[[], ModalScreen[Any]]) -> Any:
         result: Future[Any] = Future()
-        self._waiting.add(result)  # before the look whether all was given up, so that one of the two sees the other
+        self._waiting.add(result)  # before `_given_up` is read, so that `give_up` cannot miss this question
         try:
-            asked = not self._given_up and self._app.call_later(self._show, dialog, result)
-            return result.result() if asked else None
+            was_opened = not self._given_up and self._app.call_later(self._show, dialog, result)
+            return result.result() if was_opened else None
         finally:
             self._waiting.discard(result)
 
     def _show(self, dialog: Callable[[], ModalScreen[Any]], result: Future[Any]) -> None:
-        """In the app: the dialog's answer goes into `result`, unless all was given up meanwhile."""
+        """Open the dialog, in the app's thread. Its answer goes into `result`, unless `give_up` has set that."""
         self._app.push_between_words(dialog, lambda answer: None if result.done() else result.set_result(answer))

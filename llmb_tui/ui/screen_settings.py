@@ -1,4 +1,4 @@
-"""What can be set of the screen: themes, and keys by the ids of their bindings."""
+"""Settings of the screen: themes, and keys by the ids of their bindings."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from llmb_tui.store.settings import Settings
 
 
 def keys_by_id() -> dict[str, str]:
-    """Every key binding that has an id, and the keys it has unless they are set. Imports all screens."""
+    """Default keys of every key binding that has an id. Imports all screens."""
     for module in pkgutil.walk_packages(llmb_tui.ui.__path__, "llmb_tui.ui."):
         import_module(module.name)
-    return {one.id: one.key for node in _below(DOMNode) for one in _bindings(node) if one.id}
+    return {item.id: item.key for node in _subclasses(DOMNode) for item in _bindings(node) if item.id}
 
 
 def screen_faults(settings: Settings) -> Iterator[tuple[str, str]]:
-    """(dotted key, why) of each setting that the screen cannot follow. Imports all screens where keys are set."""
+    """(dotted key, reason) of each invalid setting of the screen. Imports all screens if keys are set."""
     if settings.theme is not None and settings.theme not in BUILTIN_THEMES:
-        yield "theme", f"There is no theme {settings.theme}; there are {', '.join(sorted(BUILTIN_THEMES))}."
+        yield "theme", f"Theme {settings.theme} does not exist. Choose one of {', '.join(sorted(BUILTIN_THEMES))}."
     known = keys_by_id() if settings.keys else {}
     for name in settings.keys:
         if name not in known:
             close = get_close_matches(name, known, n=1)
-            meant = f" Did you mean {close[0]}?" if close else ""
-            yield f"keys.{name}", f"No key binding has this id; `llmb-tui config show` lists them.{meant}"
+            suggestion = f" Did you mean {close[0]}?" if close else ""
+            yield f"keys.{name}", f"No key binding has this id; `llmb-tui config show` lists them.{suggestion}"
 
 
-def _below(kind: type[DOMNode]) -> Iterator[type[DOMNode]]:
+def _subclasses(kind: type[DOMNode]) -> Iterator[type[DOMNode]]:
     for sub in kind.__subclasses__():
         yield sub
-        yield from _below(sub)
+        yield from _subclasses(sub)
 
 
 def _bindings(node: type[DOMNode]) -> Iterator[Binding]:
-    """Its own, not those of its bases."""
-    for one in vars(node).get("BINDINGS", ()):
-        if isinstance(one, Binding):
-            yield one
+    """Bindings that the class itself defines, without those of its bases."""
+    for item in vars(node).get("BINDINGS", ()):
+        if isinstance(item, Binding):
+            yield item

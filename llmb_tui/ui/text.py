@@ -1,7 +1,7 @@
-"""How text that is not a literal of ours enters a widget: cleaned, and never read as markup.
+"""Content for widgets from text of any origin: cleaned, and never parsed as markup.
 
-Textual's widgets parse square brackets as markup, so a path or a log line could lose words or end the program.
-`Content` is shown as it is.
+Textual's widgets parse square brackets in a string as markup, so a path or a log line could lose words or crash the
+program. They show `Content` unchanged.
 """
 
 from __future__ import annotations
@@ -47,27 +47,27 @@ Part = str | tuple[str, str] | Content
 
 
 def plain(text: str) -> Content:
-    """Text of any origin, lines kept."""
+    """Text of any origin, with its line breaks."""
     return Content(clean(text))
 
 
 def line(*parts: Part) -> Content:
-    """One line from texts, (text, style) pairs and what was made of such, each shown as it is."""
+    """One line from texts, (text, style) pairs and contents; no text is parsed as markup."""
     return Content.assemble(*map(_clean_part, parts))
 
 
 def state_part(label: Label) -> tuple[str, str]:
-    """Glyph and word of a state, in the style of its tone."""
+    """Glyph and word of a state, with the style of its tone."""
     return label.text, STYLES[label.tone]
 
 
 def state_mark(label: Label) -> tuple[str, str]:
-    """Glyph of a state, in the style of its tone, with a blank after it."""
+    """Glyph of a state and a space, with the style of its tone."""
     return f"{label.glyph} ", STYLES[label.tone]
 
 
 ERROR_MARK = state_mark(severity_label("error"))
-"""Before what failed or is not possible."""
+"""Mark of an error or an impossible choice."""
 
 
 def _clean_part(part: Part) -> Part:
@@ -77,12 +77,12 @@ def _clean_part(part: Part) -> Part:
 
 
 def lines(*rows: Content) -> Content:
-    """Rows under each other."""
+    """Join lines."""
     return Content("\n").join(rows)
 
 
 def heading(left: Content, notice: str, width: int, state: Content | None = None) -> Content:
-    """The line at the top; what a cluster wants said, such as `simulated`, is never cut, nor is a `state` behind."""
+    """The top line of a screen. Only `left` is cut to the width, not the notice (`simulated`) or the `state`."""
     right = line((f" {notice} ", "reverse"), " ") if notice else Content("")
     room = max(width - right.cell_length - bool(notice), 0)
     state = state or Content("")
@@ -92,41 +92,41 @@ def heading(left: Content, notice: str, width: int, state: Content | None = None
     return left + " " * (room - left.cell_length + 1) + right
 
 
-def notices_words(notices: Iterable[tuple[str, str]]) -> str:
-    """What has to be said of clusters, (name, notice), as a heading says it; empty for nothing."""
+def notices_text(notices: Iterable[tuple[str, str]]) -> str:
+    """Notices of clusters, given as (name, notice), for a heading; empty if there are none."""
     return " · ".join(f"{cluster}: {notice}" for cluster, notice in notices if notice)
 
 
-def painted(rows: Iterable[Iterable[ChartPart]]) -> Content:
-    """The rows of a chart with their styles."""
+def chart_content(rows: Iterable[Iterable[ChartPart]]) -> Content:
+    """The rows of a chart as content with styles."""
     return lines(*(Content.assemble(*((text, CELL_STYLES[kind]) for text, kind in row)) for row in rows))
 
 
-def hanging(prefix: Content, body: Content, width: int) -> list[Content]:
-    """A paragraph whose lines after the first stand under the first word of its body."""
+def hanging_paragraph(prefix: Content, body: Content, width: int) -> list[Content]:
+    """Wrap a paragraph, and indent its further lines to the start of the body."""
     indent = Content(" " * prefix.cell_length)
     wrapped = body.wrap(max(width - prefix.cell_length, 10))
-    return [(indent if at else prefix) + part.rstrip() for at, part in enumerate(wrapped)]
+    return [(indent if index else prefix) + part.rstrip() for index, part in enumerate(wrapped)]
 
 
 def error_content(error: LlmbError) -> Content:
-    """An error as its three parts: what happened, why, what to do."""
+    """An error as lines: what failed, why, what to do."""
     parts = [Content.styled(clean(error.what), "bold")]
     parts += [plain(part) for part in (error.why, error.fix) if part]
     return lines(*parts)
 
 
 def error_line(error: LlmbError) -> str:
-    """The same three parts on one line."""
+    """An error on one line: what failed, why, what to do."""
     return " ".join(filter(None, (error.what, error.why, error.fix)))
 
 
 def set_text(static: Static, text: Content | str) -> None:
-    """Show a text, unless it is what is shown: each update lays out the screen."""
+    """Set the text of a widget if it differs: each update causes a layout of the screen."""
     if static.content != text:
         static.update(text)
 
 
 def notify(app: App[Any], text: str, severity: Literal["information", "warning", "error"] = "information") -> None:
-    """A toast."""
+    """Show a toast."""
     app.notify(clean(text), severity=severity, markup=False)

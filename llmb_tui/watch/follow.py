@@ -76,8 +76,8 @@ class LocalCopy:
 _BLOCK = 1 << 16
 _RENEW_EVERY_S = 60.0
 """After this time the remote command is restarted with a proof as soon as no data arrives."""
-_FIRST_PAUSE_S = 2.0
-_LONGEST_PAUSE_S = 10.0
+FIRST_PAUSE_S = 2.0
+LONGEST_PAUSE_S = 10.0
 """Shortest and longest pause before a file that is missing, unreadable or unwritable is tried again."""
 
 
@@ -104,7 +104,7 @@ class Follower:
         """Offset at which the next bytes of the tail belong."""
         self._inode: str | None = None
         self._renew_at = 0.0
-        self._pause_s = _FIRST_PAUSE_S
+        self._pause_s = FIRST_PAUSE_S
         self._not_before = 0.0
 
     @property
@@ -154,7 +154,7 @@ class Follower:
 
     def retry_soon(self) -> None:
         """Try again without a pause: a file that was missing may exist now."""
-        self._pause_s, self._not_before = _FIRST_PAUSE_S, 0.0
+        self._pause_s, self._not_before = FIRST_PAUSE_S, 0.0
 
     def close(self) -> None:
         """End the remote command and close the local copy."""
@@ -188,7 +188,7 @@ class Follower:
             return None
         self._check(tail.proof, size)
         self._offset = size
-        self._pause_s = _FIRST_PAUSE_S
+        self._pause_s = FIRST_PAUSE_S
         self._renew_at = time.monotonic() + _RENEW_EVERY_S
         return tail
 
@@ -229,7 +229,7 @@ class Follower:
 
     def _try_later(self) -> None:
         self._not_before = time.monotonic() + self._pause_s
-        self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
+        self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
 
     def _end_tail(self) -> None:
         if self._tail is not None:

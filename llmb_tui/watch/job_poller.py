@@ -27,7 +27,7 @@ JOB_ENDED = Ended("watch-job")
 _RUNNING_LONGEST, _LONGEST = 3, 6
 """Longest pauses, as multiples of the normal one: while a job runs and the terminal is in focus, and in any case."""
 _SLOWER = 1.5
-_SOONEST = 0.1
+SOONEST = 0.1
 """Shortest pause between two requested queries, as a fraction of the normal one."""
 
 
@@ -255,7 +255,7 @@ class JobPoller:
         self._changed.notify_all()
 
     def _due(self) -> float:
-        return self._looked_at + (self._every_s * _SOONEST if self._soon else self._pause_s)
+        return self._looked_at + (self._every_s * SOONEST if self._soon else self._pause_s)
 
 
 def next_pause_s(pause_s: float, every_s: float, *, changed: bool, running: bool, focused: bool) -> float:

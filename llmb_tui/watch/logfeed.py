@@ -24,15 +24,17 @@ from llmb_tui.watch.events import LOGIN_ERRORS, BatchTail, Ended, EventSink, Lin
 from llmb_tui.watch.follow import Follower, LogMissingError, LogReplacedError
 from llmb_tui.watch.logcopy import LogCopy, newest_copy
 
-# New data is copied immediately; this is the interval at which a request to stop is noticed.
-_PUMP_S = 0.5
+PUMP_S = 0.5
+"""Interval at which a request to stop is noticed, seconds. New data is copied immediately."""
 _LINK_LOOK_S = 0.2
-_BETWEEN_PROOFS_S = 1.0
-_AFTER_ERROR_S = 1.0
+BETWEEN_PROOFS_S = 1.0
+AFTER_ERROR_S = 1.0
+"""Pauses between two proofs that a log is complete, and after an error, seconds."""
 _LOOK_EVERY_S = 5.0
 """Interval of searching for the log of a restart that Slurm has already counted."""
 _BATCH_TAIL = 65536
-_CATCH_UP_S = 60.0
+CATCH_UP_S = 60.0
+"""Time in which a log must be copied to its end after its job has ended, seconds."""
 PATIENCE_S = 60.0
 """If a log stays unreadable for this long after its job has ended, copying ends without it."""
 _GOOD_NEWS_S = 60.0
@@ -134,7 +136,7 @@ class LogFeed(threading.Thread):
             self._say(error)
             if self._job_over.is_set():
                 return True
-            self._stop_event.wait(_AFTER_ERROR_S)
+            self._stop_event.wait(AFTER_ERROR_S)
         except (UnreadableFileError, SchedulerError) as error:  # the cluster answered, and may refuse again
             self._tell_live()
             return self._wait_for_log(error)
@@ -143,7 +145,7 @@ class LogFeed(threading.Thread):
             return self._wait_for_link(error)
         except LlmbError as error:
             self._say(error)
-            self._stop_event.wait(_AFTER_ERROR_S)
+            self._stop_event.wait(AFTER_ERROR_S)
         else:
             self._unreadable_since = None
             self._tell_live()
@@ -154,7 +156,7 @@ class LogFeed(threading.Thread):
         awaited = self._restarts > self._copy.restart and time.monotonic() >= self._next_look
         if awaited or self._look_for_restarts.is_set():
             self._move_on()
-        if self._follower.copy_available(_PUMP_S):
+        if self._follower.copy_available(PUMP_S):
             self._whole_since = None
             self._with_errors = False
             self._post(LogGrown(self._copy))
@@ -220,18 +222,18 @@ class LogFeed(threading.Thread):
             return False
         if self._whole_since is None:
             self._whole_since = time.monotonic()
-            self._stop_event.wait(_BETWEEN_PROOFS_S)
-        return time.monotonic() - self._whole_since >= _BETWEEN_PROOFS_S
+            self._stop_event.wait(BETWEEN_PROOFS_S)
+        return time.monotonic() - self._whole_since >= BETWEEN_PROOFS_S
 
     def _copy_the_rest(self) -> bool:
         """Copy the current content of the log; False if that takes too long."""
-        ends = time.monotonic() + _CATCH_UP_S
+        ends = time.monotonic() + CATCH_UP_S
         missing = self._behind()
         while missing > 0 and not self._stop_event.is_set():
             if time.monotonic() > ends:
                 self._post(LogProblem("The log is not completely copied yet."))
                 return False
-            missing -= self._follower.copy_available(_PUMP_S)
+            missing -= self._follower.copy_available(PUMP_S)
         return missing <= 0
 
     def _behind(self) -> int:
@@ -254,7 +256,7 @@ class LogFeed(threading.Thread):
                 self._post(replace(log_problem(error), given_up=True))
                 return True
         self._say(error)
-        self._stop_event.wait(_AFTER_ERROR_S)
+        self._stop_event.wait(AFTER_ERROR_S)
         return False
 
     def _wait_for_link(self, error: LlmbError) -> bool:

@@ -18,8 +18,8 @@ from llmb_tui.watch.log_formats.registry import LOG_FORMATS
 from llmb_tui.watch.state import Statement, StatementKind, Step
 from llmb_tui.watch.statements import STRONG, line_at, start_signs, with_statements
 
-# Number of bytes kept for the search for failures, and for statements in front of the words of a new start.
-_UNSEARCHED = 1 << 20
+UNSEARCHED = 1 << 20
+"""Number of bytes kept for the search for failures, and for statements in front of the words of a new start."""
 # The end of the data is kept and searched again, because a record may be cut anywhere. Repeating the search is
 # harmless.
 _TAIL = 4 * LONGEST_RECORD
@@ -104,7 +104,7 @@ class StepParser:
         self._lines += self._text.count(b"\n", begin, whole if self.complete else start)
         if start < whole and not self.complete:
             self._unsearched.append(self._text[start:whole])
-            if sum(map(len, self._unsearched)) > _UNSEARCHED:
+            if sum(map(len, self._unsearched)) > UNSEARCHED:
                 self._search()
         if start < whole:
             self._note_gap(
@@ -165,7 +165,7 @@ class StepParser:
             if any(statement.kind in _LATE for statement in self.statements):
                 self.statements = with_statements(self.statements, lines, _LATE)
             self._gap.append(lines)
-            while sum(map(len, self._gap)) > _UNSEARCHED:
+            while sum(map(len, self._gap)) > UNSEARCHED:
                 self._gap.pop(0)
 
     def close(self) -> list[Step]:

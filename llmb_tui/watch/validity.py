@@ -14,9 +14,9 @@ from typing import Any
 
 from llmb_tui.catalog.gpu_model import gpu_model
 from llmb_tui.catalog.recipe import LogFormatId, ResultRule
-from llmb_tui.language.quantities import count, four_digits, given
+from llmb_tui.language.quantities import count, four_digits, plain_number
 from llmb_tui.language.states import validity_label
-from llmb_tui.language.text import capital, plural
+from llmb_tui.language.text import plural
 from llmb_tui.plan.plan import Plan
 from llmb_tui.watch.log_formats.registry import LOG_FORMATS
 from llmb_tui.watch.progress import WARM_UP_STEPS
@@ -129,7 +129,7 @@ def check_words(check: ValidityCheck) -> str:
     """Text of a check's outcome in a table of checks."""
     more = ""
     if check.outcome == "failed":
-        more = f"; expected: {check.expected}" + (f". {capital(check.source)}: `{check.line}`" if check.line else "")
+        more = f"; expected: {check.expected}" + (f". In {check.source}: `{check.line}`" if check.line else "")
     return f"{validity_label(check.outcome).word}: {check.found}{more}"
 
 
@@ -252,10 +252,10 @@ def _batch(plan: Plan, log_format: LogFormatId, progress: Progress, window: _Win
     entries = [(entry, entry.batch) for entry in _in_window(progress.batches, window) if entry.batch is not None]
     for entry, batch in entries:
         if batch != planned:
-            return _failed("batch", f"a global batch of {given(batch)}", expected, entry.line)
+            return _failed("batch", f"a global batch of {plain_number(batch)}", expected, entry.line)
         if entry.samples is not None and entry.samples != planned:
             line = progress.last.line if progress.last else ""
-            return _failed("batch", f"{given(entry.samples)} samples between two steps", expected, line)
+            return _failed("batch", f"{plain_number(entry.samples)} samples between two steps", expected, line)
     if entries:
         return _ok("batch", count(planned), expected)
     averaged = LOG_FORMATS[log_format].counts_only_samples

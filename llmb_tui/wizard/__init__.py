@@ -1,1 +1,1 @@
-"""What is asked next? Answers in; a `Selection`, choices and the problems of each step out. Pure."""
+"""The wizard as a pure state machine: answers in; a `Selection`, choices and the problems of each step out."""

@@ -1,7 +1,7 @@
-"""`Answers`: what a person has said so far, and the `Selection` that it makes.
+"""`Answers`: the user's answers so far, and the `Selection` that they make.
 
-An answer is None until a person gives it; `settled` fills the rest with defaults that fit, so there is always something
-to preview. An answer that later became impossible stays as it was given.
+An answer is None until the user gives it. `with_defaults` fills the others with defaults that fit, so that there is
+always a plan to preview. An answer that a later answer makes impossible is kept.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _TIME_LIMIT = re.compile(r"(\d+-)?\d{1,3}:[0-5]\d:[0-5]\d", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What a person has said so far; None where they have not."""
+    """The user's answers so far; None for a question without an answer."""
 
     recipe: str | None = None
     """`workload@release`."""
@@ -43,20 +43,22 @@ class Answers:
     gpu: str | None = None
     dtype: str | None = None
     strong: bool | None = None
-    """True: strong scaling."""
+    """True for strong scaling."""
     scale: int | None = None
     overrides: Overrides = _AS_PUBLISHED
-    """What is set by hand of the layout; the rest is the recipe's."""
+    """Manual overrides of the recipe's layout."""
     steps: int | None = None
     time_limit: str | None = None
-    """As typed."""
+    """The text that was typed."""
     options: RunOptions = NOTHING_MORE
     cluster: str | None = None
     procedure: ProcedureId = DEFAULT_PROCEDURE
 
 
-def answers_of(selection: Selection, cluster: str | None = None, procedure: ProcedureId = DEFAULT_PROCEDURE) -> Answers:
-    """The answers that lead to a selection: who comes back starts where they were."""
+def answers_from_selection(
+    selection: Selection, cluster: str | None = None, procedure: ProcedureId = DEFAULT_PROCEDURE
+) -> Answers:
+    """Convert a selection to the answers that lead to it, so that the user continues where they stopped."""
     return Answers(
         recipe=f"{selection.workload}@{selection.release}",
         size=selection.size,
@@ -74,8 +76,8 @@ def answers_of(selection: Selection, cluster: str | None = None, procedure: Proc
 
 
 def missing_from_catalog(catalog: Catalog, answers: Answers) -> str:
-    """What of the answers that made a run no preset has any more, so that nothing can be planned; empty: nothing."""
-    recipe = next((one for one in catalog.recipes if one.id == answers.recipe), None)
+    """The recipe and size, or the GPU type, that no preset has any more; empty if the answers can be planned."""
+    recipe = next((known for known in catalog.recipes if known.id == answers.recipe), None)
     if recipe is None or answers.size not in recipe.models:
         return f"{answers.recipe} {answers.size}"
     return "" if answers.gpu in catalog.gpu_types() else f"{answers.gpu}".upper()
@@ -85,10 +87,10 @@ _Holder = TypeVar("_Holder", Answers, Overrides, RunOptions)
 
 
 def answer(answers: Answers, field: str, value: str) -> Answers:  # noqa: PLR0911 - one for each kind of field
-    """The answers with one more given: a choice's value, or a text as it was typed. Empty takes the answer back.
+    """Set one answer: the value of a choice, or the text that was typed. An empty value removes the answer.
 
-    `field` is a name of `FIELDS`, of which `workload` is `recipe/size`; or `scaling`, `procedure` or `cluster`, or
-    `layout`, which is the whole layout as `layout_text` writes it.
+    `field` is a name in `FIELDS`, `scaling`, `procedure`, `cluster` or `layout`. The value of `workload` is
+    `recipe/size`, and that of `layout` the whole layout as `layout_text` writes it.
     """
     match field:
         case "workload":
@@ -111,22 +113,22 @@ def answer(answers: Answers, field: str, value: str) -> Answers:  # noqa: PLR091
 
 
 def _with(holder: _Holder, field: str, value: Value) -> _Holder:
-    return replace(holder, **{field: value})  # type: ignore[arg-type]  # the kind of a field is its attribute's type
+    return replace(holder, **{field: value})  # type: ignore[arg-type]  # a field's values have the type of its attribute
 
 
 def layout_text(overrides: Overrides) -> str:
-    """A layout as one value: `tp=4 mbs=1`; empty for the recipe's own."""
+    """Write a layout as one value, `tp=4 mbs=1`; empty for the recipe's layout."""
     return " ".join(f"{name}={value}" for name, value in overrides.set_fields().items())
 
 
 def _layout(text: str) -> Overrides:
-    named = (word.partition("=") for word in text.split())
-    known = {field.name for field in LAYOUT}
-    return Overrides(**{name: int(value) for name, _, value in named if name in known and value.isdecimal()})
+    pairs = (word.partition("=") for word in text.split())
+    names = {field.name for field in LAYOUT}
+    return Overrides(**{name: int(value) for name, _, value in pairs if name in names and value.isdecimal()})
 
 
 def with_defaults(catalog: Catalog, answers: Answers) -> Answers:
-    """The answers, with a default that fits for each one not given: first size, smallest listed scale, and so on."""
+    """Add a default that fits for each missing answer: the first size, the smallest published scale, and so on."""
     recipe = recipe_of(catalog, answers)
     size = answers.size or next(iter(recipe.models))
     matching = [row for row in rows(recipe) if row.size == size]
@@ -144,7 +146,7 @@ def with_defaults(catalog: Catalog, answers: Answers) -> Answers:
 
 
 def selection(catalog: Catalog, full: Answers) -> Selection | None:
-    """What answers choose as they are `settled`. None while a number is none that a run can have (`input_problems`)."""
+    """The selection of complete answers (`with_defaults`); None if a typed value is invalid (`input_problems`)."""
     if input_problems(full) or full.size is None or full.gpu is None or full.dtype is None or full.scale is None:
         return None
     recipe = recipe_of(catalog, full)
@@ -159,12 +161,12 @@ def selection(catalog: Catalog, full: Answers) -> Selection | None:
         overrides=full.overrides,
         steps=full.steps,
         time_limit=full.time_limit,
-        options=_without_idle(full.options),
+        options=_without_inactive(full.options),
     )
 
 
-def _without_idle(options: RunOptions) -> RunOptions:
-    """What belongs to a switch, such as a profile's steps, stays answered while that is off, and means nothing then."""
+def _without_inactive(options: RunOptions) -> RunOptions:
+    """Drop options of a switch that is off, such as a profile's steps. Their answers are kept, but have no effect."""
     for option in OPTIONS:
         if option.of and not getattr(options, option.of):
             options = _with(options, option.name, None)
@@ -172,7 +174,7 @@ def _without_idle(options: RunOptions) -> RunOptions:
 
 
 def input_problems(answers: Answers) -> tuple[Problem, ...]:
-    """What was typed and cannot be read as a selection."""
+    """Typed values that cannot be part of a selection."""
     problems = [
         Problem(name, "error", f"A run needs at least {FIELDS[name].least} {unit}.", f"Type a number of {unit}s.")
         for name, unit in (("scale", "GPU"), ("steps", "step"))
@@ -180,12 +182,12 @@ def input_problems(answers: Answers) -> tuple[Problem, ...]:
     ]
     if answers.time_limit is not None and not _TIME_LIMIT.fullmatch(answers.time_limit):
         fix = "Type HH:MM:SS, such as 00:30:00, or D-HH:MM:SS."
-        problems.append(Problem("time_limit", "error", "This is not a time limit.", fix))
+        problems.append(Problem("time_limit", "error", "The time limit cannot be read.", fix))
     return tuple(problems)
 
 
 def value_of(answers: Answers, field: str) -> str:
-    """The chosen value of a field, as its choices name it; the text of a typed one. Its names are those of `answer`."""
+    """The chosen value of a field, as its choices name it, or its typed text. Field names as in `answer`."""
     if field == "workload":
         return f"{answers.recipe}/{answers.size}"
     if field == "scaling":
@@ -196,9 +198,9 @@ def value_of(answers: Answers, field: str) -> str:
 
 
 def command(chosen: Selection, cluster: str | None, procedure: ProcedureId | None = None) -> str:
-    """The same choice as a command line: `submit` if a cluster is chosen, else `plan`.
+    """Write the selection as a command line: `submit` if a cluster is chosen, else `plan`.
 
-    `procedure`: None for the cluster's usual one.
+    `procedure`: None for the default one of the cluster.
     """
     words = ["llmb-tui", "submit" if cluster else "plan"]
     for name, field in FIELDS.items():
@@ -213,18 +215,18 @@ def command(chosen: Selection, cluster: str | None, procedure: ProcedureId | Non
     return shlex.join(words)
 
 
-def _holder(of: Answers | Selection, field: str) -> Answers | Selection | Overrides | RunOptions:
-    """What has the field as an attribute."""
-    known = FIELDS.get(field)
-    return of.overrides if known in LAYOUT else of.options if known in OPTIONS else of
+def _holder(source: Answers | Selection, field: str) -> Answers | Selection | Overrides | RunOptions:
+    """The object that has the field as an attribute."""
+    row = FIELDS.get(field)
+    return source.overrides if row in LAYOUT else source.options if row in OPTIONS else source
 
 
 def recipe_of(catalog: Catalog, answers: Answers) -> Recipe:
-    """The chosen recipe; the first one while none is chosen."""
+    """The chosen recipe, or the first one if none is chosen."""
     return next((recipe for recipe in catalog.recipes if recipe.id == answers.recipe), catalog.recipes[0])
 
 
 def node_size(recipe: Recipe, gpu: str) -> int:
-    """GPUs in one node; 8 for a GPU type that the recipe does not have."""
+    """GPUs per node; 8 for a GPU type that the recipe does not have."""
     facts = recipe.gpus.get(gpu)
     return facts.gpus_per_node if facts else 8

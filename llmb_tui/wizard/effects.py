@@ -1,4 +1,4 @@
-"""`Effect`: what `update` wants to be done; the screen does it. What comes of it is told as events."""
+"""`Effect`: an action that `update` requests and the screen performs. Its outcomes come back as events."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Connect, check the cluster for a request, and see what of its install is there. It replaces an earlier look."""
+    """Connect, check the cluster for a request, and find its finished install steps. Replaces an earlier probe."""
 
     request: RunRequest
     attended: bool
-    """Somebody asked for it, and answers what connecting asks."""
+    """True if the user requested it, and can answer the questions of a login."""
     early: bool
-    """Make the checks of the other procedures too, so that what stands against one is known before it is chosen."""
+    """Also run the checks of the other launch methods, so that a reason against one is known before it is chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,21 +36,21 @@ class Install:
 
 @dataclass(frozen=True, slots=True)
 class Prepare:
-    """Make the exact batch script, or the exact command."""
+    """Make the exact batch script or command."""
 
     request: RunRequest
 
 
 @dataclass(frozen=True, slots=True)
 class PrepareAhead:
-    """Make it before anybody looks at it, unless somebody would have to be asked for that."""
+    """Make the script or command before Review shows it, unless that needs an answer of the user."""
 
     request: RunRequest
 
 
 @dataclass(frozen=True, slots=True)
 class Submit:
-    """Submit what was shown and agreed to, by what was last seen of its cluster."""
+    """Submit the confirmed run, judged by the last check of its cluster."""
 
     prepared: PreparedRun
     preflight: Preflight | None
@@ -58,37 +58,37 @@ class Submit:
 
     @property
     def request(self) -> RunRequest:
-        """What was prepared."""
+        """The request that was prepared."""
         return self.prepared.request
 
 
 @dataclass(frozen=True, slots=True)
 class ReadOwnResults:
-    """Read what benchmarks that ended on a cluster took."""
+    """Read the step times of finished runs on a cluster."""
 
     cluster: str
 
 
 @dataclass(frozen=True, slots=True)
 class ReadRuns:
-    """Read which runs go on, and the launched one again."""
+    """Read the active runs, and read the submitted run again."""
 
     launched: Run | None
 
 
 @dataclass(frozen=True, slots=True)
 class StartIdleTimer:
-    """Say `InputIdle` once nothing was answered for a moment; it begins anew."""
+    """Restart the timer that sends `InputIdle` once the answers have not changed for a moment."""
 
 
 @dataclass(frozen=True, slots=True)
 class FocusFirst:
-    """Another step: put the focus where the person starts."""
+    """Show the current step, with the focus on its first field."""
 
 
 @dataclass(frozen=True, slots=True)
 class Notify:
-    """Say something in passing."""
+    """Show a short message that disappears by itself."""
 
     words: str
     severity: Literal["information", "warning"] = "warning"
@@ -96,43 +96,43 @@ class Notify:
 
 @dataclass(frozen=True, slots=True)
 class ShowFailure:
-    """Show what went wrong with the submission, until it is read."""
+    """Show why the submission failed, until the user closes the dialog."""
 
     error: LlmbError
 
 
 @dataclass(frozen=True, slots=True)
 class AskToSubmit:
-    """Ask whether GPUs shall be spent."""
+    """Ask the user to confirm the submission."""
 
     prepared: PreparedRun
     starts: str
-    """What submitting does, where there is more to it than sbatch."""
+    """Effect of submitting, if it is more than one sbatch; otherwise empty."""
 
 
 @dataclass(frozen=True, slots=True)
-class AskForKeys:
-    """Show the keys that an install may need."""
+class AskForApiKeys:
+    """Show the API keys that an install may need."""
 
     request: RunRequest
     wanted: SecretId | None
-    """The one that a step lacks."""
+    """The API key that a failed step needs; None if no step needs one."""
 
 
 @dataclass(frozen=True, slots=True)
 class EditCluster:
-    """Change a saved cluster; None: enter a new one."""
+    """Edit a saved cluster; None for a new cluster."""
 
     profile: ClusterProfile | None
 
 
 @dataclass(frozen=True, slots=True)
 class OpenRun:
-    """Show a run's own screen."""
+    """Show the screen of a run."""
 
     run_id: str
 
 
 ClusterTask = Probe | Install | Prepare | PrepareAhead | Submit
-Dialog = ShowFailure | AskToSubmit | AskForKeys | EditCluster | OpenRun
+Dialog = ShowFailure | AskToSubmit | AskForApiKeys | EditCluster | OpenRun
 Effect = ClusterTask | ReadOwnResults | ReadRuns | StartIdleTimer | FocusFirst | Notify | Dialog

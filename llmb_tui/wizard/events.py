@@ -1,4 +1,4 @@
-"""`Event`: what a person did, what a cluster said, what was read, and that time has passed."""
+"""`Event`: an action of the user, news of a cluster, the result of a read, or the end of a timer."""
 
 from __future__ import annotations
 
@@ -19,84 +19,86 @@ if TYPE_CHECKING:
     from llmb_tui.request import RunRequest
     from llmb_tui.wizard.state import Task
 
-# What the person does.
+# Actions of the user.
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A field has another value: a choice's, or a text as it was typed. Empty takes the answer back."""
+    """A field has a new value: that of a choice, or the typed text. An empty value removes the answer."""
 
     field: str
-    """As `answer` knows it."""
+    """A field name as in `answers.answer`."""
     value: str
 
 
 @dataclass(frozen=True, slots=True)
-class StepTaken:
-    """The person goes straight to a step."""
+class StepSelected:
+    """The user selected a step."""
 
     step: StepId
 
 
 Action = Literal["check", "install", "keys", "back", "next", "enter", "submit", "again"]
-"""What a key asks for: connect to the cluster and check it; run the missing install steps; show the keys that an
-install may need; a step back; on; what the step is for, then on; submit the run that is shown; start over with the same
-answers."""
+"""Action of a key.
+
+`check`: connect to the cluster and check it. `install`: run the missing install steps. `keys`: show the API keys that
+an install may need. `back`, `next`: go to the step before or after. `enter`: do what the step is for, or go to the next
+step once that is done. `submit`: submit the run that is shown. `again`: start a new run with the same answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class ActionRequested:
-    """A person asked for something."""
+    """The user requested an action."""
 
     action: Action
 
 
 @dataclass(frozen=True, slots=True)
 class RunAgain:
-    """What a run was is the answer to every question, so that any of it can be changed."""
+    """The user requested a run again: its settings become the answers, and each can be changed."""
 
     run: Run
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileSaved:
-    """A cluster was entered or changed."""
+    """A cluster was added or edited."""
 
     profile: ClusterProfile
 
 
 @dataclass(frozen=True, slots=True)
-class SubmitAgreed:
-    """GPUs may be spent on this."""
+class SubmitConfirmed:
+    """The user confirmed the submission."""
 
     prepared: PreparedRun
-    at: float
-    """Monotonic time."""
+    monotonic_s: float
+    """Monotonic time of the confirmation."""
 
 
 @dataclass(frozen=True, slots=True)
-class FailureRead:
-    """What went wrong with the submission was read."""
+class FailureDismissed:
+    """The user closed the dialog about a failed submission."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScreenActive:
-    """The wizard's screen is in front again, or another one is over it."""
+    """The wizard's screen became the active one, or another screen covers it."""
 
-    now: bool
+    active: bool
 
 
-# What time and this machine's files say.
+# Timers, and reads of this machine's files.
 
 
 @dataclass(frozen=True, slots=True)
 class InputIdle:
-    """Nothing was answered for a moment."""
+    """The answers have not changed for a moment."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunsRead:
-    """Which runs go on, and how the launched one is now."""
+    """The active runs, and the current state of the submitted one."""
 
     active_runs: tuple[Run, ...]
     launched: Run | None
@@ -104,94 +106,102 @@ class RunsRead:
 
 @dataclass(frozen=True, slots=True)
 class OwnResultsRead:
-    """What the benchmarks of one cluster took."""
+    """The results of finished runs on one cluster."""
 
     cluster: str
-    """Name of its profile."""
+    """Name of the cluster's profile."""
     results: tuple[ClusterResult, ...]
 
 
-# What is said of a cluster while something is done there for a request.
+# News of a task on a cluster.
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterEvent:
-    """The request need not be the present one any more."""
+    """News of a task for a request, which may not be the current one any more."""
 
     request: RunRequest
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionChanged(ClusterEvent):
-    """How the cluster answers."""
+    """The state of the connection to the cluster changed."""
 
     link: ProbeState
     banner: str | None = None
-    """What the login node said; None: nothing new."""
+    """Login banner; None if it was not read again."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckDone(ClusterEvent):
-    """Checks were made: one more, or all."""
+    """Checks of the preflight finished."""
 
     report: Preflight
-    whole: bool
+    is_complete: bool
 
 
 @dataclass(frozen=True, slots=True)
 class EarlyChecked(ClusterEvent):
-    """Checks that only the procedures that are not chosen want were made."""
+    """The checks that only the other launch methods need finished."""
 
     checks: tuple[Check, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class StepsChanged(ClusterEvent):
-    """How the install steps are."""
+    """The states of the install steps changed."""
 
     steps: tuple[StepState, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared(ClusterEvent):
-    """The script, or the command, is there."""
+    """The script or the command is ready."""
 
     prepared: PreparedRun
 
 
 @dataclass(frozen=True, slots=True)
-class LaunchSaid(ClusterEvent):
-    """What a launch script is doing, one clean line."""
+class LaunchOutput(ClusterEvent):
+    """A launch script printed a line; escape sequences are removed."""
 
-    words: str
+    line: str
 
 
 @dataclass(frozen=True, slots=True)
-class Submitted(ClusterEvent):
-    """The run was submitted, as far as is known."""
+class RunSubmitted(ClusterEvent):
+    """The submission ended; the run's submission state may be unknown."""
 
     run: Run
 
 
 @dataclass(frozen=True, slots=True)
-class Failed(ClusterEvent):
-    """A task could not be done."""
+class TaskFailed(ClusterEvent):
+    """A task failed."""
 
     task: Task
     error: LlmbError
-    run_over: bool = False
-    """A run that was refused is over: who tries again does so with another id, and so with another script."""
+    run_ended: bool = False
+    """True if the run was rejected or withdrawn. The next attempt then needs another run id, and so another script."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskEnded(ClusterEvent):
-    """A task is over, whatever came of it."""
+    """A task ended, with or without success."""
 
     task: Task
 
 
-UserEvent = RunAgain | Answered | StepTaken | ActionRequested | ProfileSaved | SubmitAgreed | FailureRead
+UserEvent = RunAgain | Answered | StepSelected | ActionRequested | ProfileSaved | SubmitConfirmed | FailureDismissed
 TaskEvent = (
-    ConnectionChanged | CheckDone | EarlyChecked | StepsChanged | Prepared | LaunchSaid | Submitted | Failed | TaskEnded
+    ConnectionChanged
+    | CheckDone
+    | EarlyChecked
+    | StepsChanged
+    | Prepared
+    | LaunchOutput
+    | RunSubmitted
+    | TaskFailed
+    | TaskEnded
 )
 Event = UserEvent | ScreenActive | InputIdle | RunsRead | OwnResultsRead | TaskEvent

@@ -1,4 +1,4 @@
-"""What stands against each step, how the rail shows it, which step is next, and what a submission still lacks."""
+"""Problems and state of each step, the next step, and the reasons why a run cannot be submitted yet."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from llmb_tui.wizard.answers import command, input_problems
 from llmb_tui.wizard.state import WizardState
 from llmb_tui.wizard.steps import StepId, StepStatus
 
-# Where a problem of the plan is mended, by its field; what is not here is mended at Scale, options.
+# The step at which a problem of the plan is fixed, by its field. All other fields belong to Scale, options.
 _STEP_OF_FIELD = {
     "workload": StepId.WORKLOAD,
     "release": StepId.WORKLOAD,
@@ -20,26 +20,26 @@ _STEP_OF_FIELD = {
     "dtype": StepId.HARDWARE,
 }
 
-# Blockers that a later step of the wizard takes away.
-_COMES_FIRST = {
-    "cluster": "The cluster is not ready: step 4 comes first.",
-    "install": "The install is not whole: step 5 comes first.",
+# Blockers that a later step of the wizard removes.
+_UNFINISHED_STEP = {
+    "cluster": "The cluster is not ready. Finish step 4 first.",
+    "install": "The installation is incomplete. Finish step 5 first.",
 }
 
 
 def statuses(state: WizardState) -> tuple[StepStatus, ...]:
-    """All steps."""
+    """The state of each step, in their order."""
     return tuple(StepStatus(step, mark(state, step), summary(state, step)) for step in StepId)
 
 
 def problems(state: WizardState, step: StepId) -> tuple[Problem, ...]:
-    """What stands against a step, worst first."""
+    """Problems of a step, the most severe first."""
     cluster = state.cluster
     if step <= StepId.SCALE:
         plan = state.proposal.plan
-        known = input_problems(state.answers) + (plan.problems if plan else ())
-        mine = (problem for problem in known if _STEP_OF_FIELD.get(problem.field, StepId.SCALE) is step)
-        return tuple(sorted(mine, key=lambda problem: ("error", "warning", "note").index(problem.severity)))
+        every = input_problems(state.answers) + (plan.problems if plan else ())
+        own = (problem for problem in every if _STEP_OF_FIELD.get(problem.field, StepId.SCALE) is step)
+        return tuple(sorted(own, key=lambda problem: ("error", "warning", "note").index(problem.severity)))
     if step is StepId.CLUSTER and cluster.unreachable is not None:
         return (Problem("cluster", "error", cluster.unreachable.what, ""),)
     if step is StepId.CLUSTER and cluster.preflight is not None:
@@ -51,14 +51,14 @@ def problems(state: WizardState, step: StepId) -> tuple[Problem, ...]:
 
 
 def first_error(state: WizardState) -> str:
-    """What stands against the choices, so that nothing is checked or installed for them; empty where nothing does."""
+    """The first error in the choices, with its fix. While there is one, nothing is checked or installed; else empty."""
     steps = (StepId.WORKLOAD, StepId.HARDWARE, StepId.SCALE)
-    errors = (one for step in steps for one in problems(state, step) if one.severity == "error")
+    errors = (problem for step in steps for problem in problems(state, step) if problem.severity == "error")
     return next((f"{error.reason} {error.fix}".strip() for error in errors), "")
 
 
 def mark(state: WizardState, step: StepId) -> StepMark:
-    """How the rail shows a step: done, still open, or flagged because an error stands against it."""
+    """The mark of a step in the rail: done, open, or flagged because it has an error."""
     if any(problem.severity == "error" for problem in problems(state, step)):
         return "flagged"
     answers, cluster = state.answers, state.cluster
@@ -74,8 +74,8 @@ def mark(state: WizardState, step: StepId) -> StepMark:
     return "done" if done[step] else "open"
 
 
-def following(state: WizardState) -> StepId:
-    """The next step. A cluster that answers and an install that is whole are passed by."""
+def next_step(state: WizardState) -> StepId:
+    """The next step. The steps of a cluster that is ready and of a complete install are skipped."""
     after = StepId(min(state.step + 1, StepId.RUN))
     while after in (StepId.CLUSTER, StepId.INSTALL) and mark(state, after) == "done":
         after = StepId(after + 1)
@@ -83,55 +83,56 @@ def following(state: WizardState) -> StepId:
 
 
 def blockers(state: WizardState) -> tuple[Problem, ...]:
-    """Why the run may not start now; nothing while there is no request."""
+    """Problems that prevent a submission now; empty while there is no request."""
     request, cluster = state.proposal.request, state.cluster
     return state.rules.blockers(request, cluster.preflight, cluster.steps) if request is not None else ()
 
 
 def submit_blocker(state: WizardState) -> str:
-    """Why nothing can be submitted now; empty where something can, or will be once it is made."""
+    """The reason that no earlier step removes why nothing can be submitted now; empty if there is none."""
     plan = state.proposal.plan
-    errors = [one for one in (plan.problems if plan else ()) if one.severity == "error"]
-    errors += [one for one in blockers(state) if one.field not in _COMES_FIRST]
+    errors = [problem for problem in (plan.problems if plan else ()) if problem.severity == "error"]
+    errors += [problem for problem in blockers(state) if problem.field not in _UNFINISHED_STEP]
     if errors:
         return f"{errors[0].reason} {errors[0].fix}".rstrip()
-    return "A submission is on its way: one at a time." if state.launch is not None else ""
+    return "Another run is being submitted. Wait until it has finished." if state.launch is not None else ""
 
 
-def comes_first(state: WizardState) -> str:
-    """What has to be done before a run can be submitted; empty when nothing has to."""
-    against = {one.field for one in blockers(state)}
-    return next((words for field, words in _COMES_FIRST.items() if field in against), "")
+def unfinished_step(state: WizardState) -> str:
+    """The step that must be finished before a run can be submitted, as a sentence; empty if there is none."""
+    fields = {problem.field for problem in blockers(state)}
+    return next((words for field, words in _UNFINISHED_STEP.items() if field in fields), "")
 
 
-def observed(state: WizardState) -> str:
-    """Why nothing on the cluster may be changed; empty where something may."""
+def read_only_reason(state: WizardState) -> str:
+    """The reason why the cluster is read-only; empty if it may be changed."""
     profile = state.proposal.profile
-    against = state.rules.observed(profile) if profile is not None else ()
-    return f"{against[0].reason} {against[0].fix}" if against else ""
+    reasons = state.rules.read_only_problems(profile) if profile is not None else ()
+    return f"{reasons[0].reason} {reasons[0].fix}" if reasons else ""
 
 
 def no_login_node(state: WizardState) -> str:
-    """Why nothing can be read or put on the cluster's login node; empty where it has one, or none is chosen."""
+    """The reason why the cluster has no login node; empty if it has one, or if no cluster is chosen."""
     profile = state.proposal.profile
     return profile.no_login_node if profile is not None else ""
 
 
 def command_line(state: WizardState) -> str:
-    """The choice as a command line; empty while the choice is incomplete or invalid."""
+    """The selection as a command line; empty while it is incomplete or invalid."""
     profile, chosen = state.proposal.profile, state.proposal.selection
     cluster = profile.name if profile is not None else None
     return command(chosen, cluster, other_procedure(state)) if chosen is not None else ""
 
 
-def refused(state: WizardState) -> frozenset[str]:
-    """Actions of the step's keys that are not possible now."""
-    if state.step is StepId.INSTALL and observed(state):
+def disabled_actions(state: WizardState) -> frozenset[str]:
+    """Actions of the step's keys that are disabled now."""
+    if state.step is StepId.INSTALL and read_only_reason(state):
         return frozenset({"install", "keys"})
     if state.step in (StepId.CLUSTER, StepId.INSTALL) and no_login_node(state):
         return frozenset({"variables", "keys"})
-    sent = state.cluster.launched is not None
-    return frozenset({"submit"}) if state.step is StepId.REVIEW and (sent or submit_blocker(state)) else frozenset()
+    if state.step is StepId.REVIEW and (state.cluster.launched is not None or submit_blocker(state)):
+        return frozenset({"submit"})
+    return frozenset()
 
 
 def summary(state: WizardState, step: StepId) -> str:
@@ -143,11 +144,11 @@ def summary(state: WizardState, step: StepId) -> str:
     elif step is StepId.HARDWARE:
         words = " · ".join(part for part in ((answers.gpu or "").upper(), answers.dtype) if part)
     elif step is StepId.SCALE and answers.scale is not None:
-        other = other_layout(state.proposal.usual, state.proposal.plan)
+        difference = layout_difference(state.proposal.usual, state.proposal.plan)
         procedure = other_procedure(state)
         more = [
             *(["strong"] if answers.strong else ()),
-            *(["other layout"] if other else ()),
+            *(["custom layout"] if difference else ()),
             *(option.word for option in chosen_options(answers.options)),
             *([state.rules.procedures[procedure].title] if procedure else ()),
         ]
@@ -160,36 +161,38 @@ def summary(state: WizardState, step: StepId) -> str:
 
 
 def other_procedure(state: WizardState) -> ProcedureId | None:
-    """The chosen procedure; None if it is the usual one of the cluster."""
+    """The chosen launch method; None if it is the default one of the cluster."""
     return None if state.procedure == state.rules.offered(state.proposal.profile)[0] else state.procedure
 
 
-def shown(layout: Parallelism, field: Field) -> str:
-    """A value as it would be typed: no virtual stages are one."""
+def typed_value(layout: Parallelism, field: Field) -> str:
+    """The value of a field as it is typed. A layout without virtual stages has 1."""
     return str(getattr(layout, field.name) or 1)
 
 
-def other_layout(usual: Plan | None, plan: Plan | None) -> tuple[str, ...]:
-    """Where a plan's layout is not the recipe's, as a sentence; none where it is, however it was set.
+def layout_difference(usual: Plan | None, plan: Plan | None) -> tuple[str, ...]:
+    """How a plan's layout differs from the recipe's, as at most one sentence; manual overrides that match are ignored.
 
-    `usual` is the plan of the same selection with nothing of its layout set by hand.
+    `usual` is the plan of the same selection without manual overrides.
     """
     if usual is None or plan is None:
         return ()
-    ours, theirs = plan.parallelism, usual.parallelism
-    differing = [field for field in LAYOUT if shown(ours, field) != shown(theirs, field)]
-    named = "; ".join(f"{field.label} {shown(ours, field)}, not {shown(theirs, field)}" for field in differing)
-    whose = "published" if usual.printed is not None else "recipe's"
-    return (f"not the {whose} layout: {named}",) if differing else ()
+    layout, default = plan.parallelism, usual.parallelism
+    differing = [field for field in LAYOUT if typed_value(layout, field) != typed_value(default, field)]
+    differences = "; ".join(
+        f"{field.label} {typed_value(layout, field)}, not {typed_value(default, field)}" for field in differing
+    )
+    owner = "published" if usual.printed is not None else "recipe's"
+    return (f"differs from the {owner} layout: {differences}",) if differing else ()
 
 
 def layout_problems(plan: Plan) -> tuple[Problem, ...]:
-    """What is wrong with the fields of the layout, and what is unusual in those that were set by hand."""
-    own, names = plan.selection.overrides.set_fields(), {field.name for field in LAYOUT}
+    """Errors in the fields of the layout, and other problems of fields with a manual override."""
+    overridden, names = plan.selection.overrides.set_fields(), {field.name for field in LAYOUT}
     return tuple(
         problem
         for problem in plan.problems
-        if problem.field in own or (problem.field in names and problem.severity == "error")
+        if problem.field in overridden or (problem.field in names and problem.severity == "error")
     )
 
 

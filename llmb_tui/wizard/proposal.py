@@ -1,4 +1,4 @@
-"""`propose`: what follows from the answers without asking anybody. It plans once, fast enough for every key press."""
+"""`propose`: derive plan, request and previews from the answers, without I/O, fast enough for every key press."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from llmb_tui.wizard.answers import Answers, recipe_of, selection, with_defaults
 from llmb_tui.wizard.state import ObjectionKey, Proposal, Rules
 from llmb_tui.wizard.steps import StepId
 
-# Who types a layout asks for the plan without it at every key.
+# While a layout is typed, each key needs the plan of the recipe's layout again.
 _usual_plan = lru_cache(maxsize=8)(make_plan)
 
 
@@ -28,17 +28,17 @@ def propose(
     objections: Mapping[ObjectionKey, Problem],
     step: StepId,
 ) -> Proposal:
-    """What would run, where, how fast, and what stands against it."""
+    """Derive what would run, on which cluster, how fast, and the problems of that."""
     full = with_defaults(rules.catalog, answers)
     recipe, chosen = recipe_of(rules.catalog, full), selection(rules.catalog, full)
-    profile = next((one for one in profiles if one.name == answers.cluster), None)
+    profile = next((saved for saved in profiles if saved.name == answers.cluster), None)
     offered = rules.offered(profile)
     full = replace(full, procedure=full.procedure if full.procedure in offered else offered[0])
     plan = usual = make_plan(rules.catalog, chosen) if chosen is not None else None
     if chosen is not None and chosen.overrides.set_fields():
         usual = _usual_plan(rules.catalog, replace(chosen, overrides=Overrides()))
     request = RunRequest(recipe, plan, profile, full.procedure) if plan is not None and profile is not None else None
-    names = _shown(rules, offered) if step is StepId.SCALE else (full.procedure,)
+    names = _listed_procedures(rules, offered) if step is StepId.SCALE else (full.procedure,)
     previews = {name: _preview(rules, name, recipe, request, objections) for name in names}
     if plan is not None:
         plan = replace(plan, problems=plan.problems + previews[full.procedure].problems)
@@ -46,13 +46,13 @@ def propose(
     return Proposal(full, recipe, profile, chosen, plan, usual, request, previews)
 
 
-def _shown(rules: Rules, offered: tuple[ProcedureId, ...]) -> tuple[ProcedureId, ...]:
-    """The procedures of the cluster, then the usual alternatives that it does not have, each with the reason."""
+def _listed_procedures(rules: Rules, offered: tuple[ProcedureId, ...]) -> tuple[ProcedureId, ...]:
+    """The launch methods of the cluster, then the default alternatives that it lacks; a preview holds the reason."""
     return (*offered, *(name for name in rules.offered(None) if name not in (DEFAULT_PROCEDURE, *offered)))
 
 
 def objection_key(request: RunRequest, procedure: ProcedureId) -> ObjectionKey:
-    """By what it is known whether something on a cluster stands against a procedure."""
+    """The key under which an objection of a cluster to a launch method is stored."""
     return request.profile, request.recipe.id, request.plan.selection.gpu, procedure
 
 
@@ -63,7 +63,7 @@ def _preview(
     request: RunRequest | None,
     objections: Mapping[ObjectionKey, Problem],
 ) -> LaunchPreview:
-    """With what the cluster has shown to stand against it. The first problem is the one that is told."""
+    """Preview a launch method. An objection of the cluster comes first, because screens show the first problem."""
     preview = rules.preview(procedure, recipe, request)
     objection = objections.get(objection_key(request, procedure)) if request is not None else None
     return replace(preview, problems=(objection, *preview.problems)) if objection is not None else preview

@@ -1,4 +1,4 @@
-"""`site_variables`: what a login shell of the cluster sets and its profile may take over."""
+"""`site_variables`: variables of the cluster's login shell that its profile may adopt."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from llmb_tui.wizard.state import WizardState
 
 @dataclass(frozen=True, slots=True)
 class SiteVariables:
-    """Variables of a login shell that jobs on a cluster lack."""
+    """Variables that a login shell sets and jobs on the cluster lack."""
 
     profile: ClusterProfile
     network: tuple[tuple[str, str], ...]
-    """(name, value); taken together."""
+    """(name, value); adopted all together."""
     paths: tuple[tuple[str, str], ...]
-    """(name, value); asked for one by one."""
+    """(name, value); each needs its own confirmation."""
 
 
 def site_variables(state: WizardState) -> SiteVariables | Notify:
-    """The variables by the last check of the cluster, or the reason that there are none."""
+    """The variables that the last check of the cluster found, or a message why there are none."""
     if why_not := no_login_node(state):
         return Notify(why_not)
     profile, preflight = state.proposal.profile, state.cluster.preflight
     if profile is None or preflight is None:
-        return Notify("The cluster was not checked yet: c connects and checks.")
+        return Notify("The cluster has not been checked yet. Press c to connect and check it.")
     variables = {check.id: check.variables for check in preflight.checks}
     network, paths = variables.get(NETWORK_VARIABLES, ()), variables.get(PATH_VARIABLES, ())
     if not network and not paths:
-        return Notify("A login shell there sets nothing that a job would lack.", "information")
+        return Notify("A login shell on this cluster sets no variable that jobs lack.", "information")
     return SiteVariables(profile, network, paths)

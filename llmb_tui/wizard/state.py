@@ -1,20 +1,19 @@
-"""`WizardState`: everything that the wizard knows at one moment. Frozen, and the only state there is.
+"""`WizardState`: the complete state of the wizard at one moment, immutable.
 
-The wizard is a pure state machine. What a person does, what a cluster says and that time has passed are events
-(`events.py`); `update(state, event)` (`update.py`) answers with the next state and with the effects that it wants
-(`effects.py`). The screen shows the state, hands every event to `update` and runs the effects, whose outcomes are
-events again:
+The wizard is a pure state machine. Actions of the user, news of a cluster and timers are events (`events.py`);
+`update(state, event)` (`update.py`) returns the next state and the effects that it requests (`effects.py`). The screen
+shows the state, passes every event to `update` and runs the effects, whose outcomes are events again:
 
     key, thread, timer ── event ──► update ── state ───► screen, panes, widgets
              ▲                        └───── effects ──► connections, files, dialogs, timers
              └──────────────── events ─────────────────────────────────┘
 
-So no step waits for anything: going back is never blocked, and answers stay until another one is given.
+So no step waits for a thread: going back is never blocked, and an answer stays until the user changes it.
 
-What was learned of a cluster was learned for one request: a selection, on a cluster, by a procedure. Another request
-keeps the connection to the same cluster and forgets the rest (`ClusterState.of_connection`). What is still said of an
-earlier request changes only what holds whatever is asked for: the connection, what stands against
-a procedure there, and the one submission that may be on its way (`Launch`).
+Facts about a cluster belong to one request: a selection, a cluster and a launch method. A new request keeps the
+connection to the same cluster and drops the other facts (`ClusterState.of_connection`). News of an earlier request
+changes only what does not depend on the request: the connection, the cluster's objections to launch methods, and the
+one submission that may be in progress (`Launch`).
 """
 
 from __future__ import annotations
@@ -44,180 +43,180 @@ if TYPE_CHECKING:
     from llmb_tui.request import RunRequest
 
 Task = Literal["probe", "install", "prepare", "prepare ahead", "submit"]
-"""What a cluster is asked to do for the wizard, one of each kind at a time."""
+"""A task on a cluster; at most one of each kind is active."""
 ObjectionKey = tuple["ClusterProfile", str, str, ProcedureId]
-"""What a cluster shows to stand against a procedure holds for a recipe and a GPU type there."""
+"""Scope of a cluster's objection: (profile, recipe id, GPU type, launch method)."""
 Identity = tuple["ClusterProfile", Selection, ProcedureId]
-"""Of a request."""
+"""Identity of a request: (profile, selection, launch method)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the rooms below say without asking anybody, fast enough for every key; their modules load late."""
+    """Functions of the lower layers that need no I/O and are fast enough for every key. Their modules load late."""
 
     catalog: Catalog
     preview: Callable[[ProcedureId, Recipe, RunRequest | None], LaunchPreview]
-    """How a request would be started by a procedure; without one only whether the recipe can be at all."""
+    """Preview of a launch method for a request; without a request, only whether it supports the recipe."""
     objections: Callable[[RunRequest, Sequence[Check], Sequence[StepState]], Mapping[ProcedureId, Problem | None]]
-    """What checks or install steps have shown to stand against procedures; None: that nothing does."""
+    """Objections to launch methods, found by checks or install steps; None if the check passed."""
     blockers: Callable[[RunRequest, Preflight | None, Sequence[StepState]], tuple[Problem, ...]]
-    """Why a run may not start now."""
-    observed: Callable[[ClusterProfile], tuple[Problem, ...]]
-    """Why nothing on a cluster may be changed."""
+    """Problems that prevent a submission now."""
+    read_only_problems: Callable[[ClusterProfile], tuple[Problem, ...]]
+    """Reasons why a cluster is read-only; empty if it may be changed."""
     procedures: Mapping[ProcedureId, ProcedureFacts]
     offered: Callable[[ClusterProfile | None], tuple[ProcedureId, ...]]
-    """Procedures that can start a run on a cluster, the usual one first; None: no cluster is chosen."""
+    """Launch methods for a cluster, the default one first; None if no cluster is chosen."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What follows from the answers without asking anybody: what would run, where, and how fast."""
+    """What would run, on which cluster and how fast, derived from the answers without I/O."""
 
     full: Answers
-    """The answers, with defaults for what is not answered."""
+    """The answers, with defaults for missing ones."""
     recipe: Recipe
     profile: ClusterProfile | None
-    """Of the chosen cluster; None while none is chosen that is saved."""
+    """Profile of the chosen cluster; None if no saved cluster is chosen."""
     selection: Selection | None
-    """None while what was typed is none."""
+    """None while a typed value is invalid."""
     plan: Plan | None
-    """With what stands against the chosen procedure among its problems."""
+    """The plan; its problems include those of the chosen launch method."""
     usual: Plan | None
-    """The plan of the same selection with the recipe's own layout; the plan itself where nothing is set by hand."""
+    """The plan of the same selection with the recipe's layout; the plan itself if there are no manual overrides."""
     request: RunRequest | None
     """None without a cluster or a plan."""
     previews: Mapping[ProcedureId, LaunchPreview]
-    """How it would be started: by the chosen procedure, and by each at the step where that is chosen."""
+    """Preview of the chosen launch method; at Scale, options that of each launch method."""
 
     @property
     def launch(self) -> LaunchPreview:
-        """How it would be started by the chosen procedure."""
+        """Preview of the chosen launch method."""
         return self.previews[self.full.procedure]
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A submission on its way: by NVIDIA's own scripts that takes from seconds to minutes."""
+    """A submission in progress. With NVIDIA's scripts it takes from seconds to minutes."""
 
     run: Run
     since: float
-    """Monotonic time at which it began."""
-    said: str = ""
-    """The last line of its output, clean; empty where there is none."""
+    """Monotonic time of its start."""
+    last_line: str = ""
+    """Last line of its output without escape sequences; empty if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """What is known of the chosen cluster for the present request."""
+    """Facts about the chosen cluster for the current request."""
 
     link: ProbeState = "none"
     banner: str = ""
     unreachable: LlmbError | None = None
-    """Why there is no connection, while the link is failed."""
+    """Why the connection failed, while `link` is failed."""
     tasks: frozenset[Task] = frozenset()
-    """What is being done."""
+    """Active tasks."""
     preflight: Preflight | None = None
     checked: Preflight | None = None
-    """The checks that are known while others are still being made; gates nothing."""
+    """Checks that have finished while others are still active; only shown."""
     steps: tuple[StepState, ...] = ()
-    """Of the install, as they were found."""
+    """Install steps as they were last found; empty until then."""
     prepared: PreparedRun | None = None
-    """The run that could be submitted, with its script."""
+    """The run to submit, with its script."""
     launched: Run | None = None
     error: LlmbError | None = None
-    """What last went wrong, until it is tried again."""
-    failed: Task | None = None
-    """What it was that went wrong."""
+    """Error of the last task that failed, until the next attempt."""
+    failed_task: Task | None = None
+    """The task that failed."""
     early: tuple[Check, ...] = ()
-    """What only the procedures that are not chosen want to know."""
+    """Checks that only the other launch methods need."""
 
     def of_connection(self) -> ClusterState:
-        """What still holds for another request to the same cluster."""
+        """The facts that also hold for another request on the same cluster."""
         return ClusterState(link=self.link, banner=self.banner, unreachable=self.unreachable)
 
-    def error_with_remedy(self, task: Task) -> LlmbError | None:
-        """What went wrong while this was done."""
-        return self.error if self.failed == task else None
+    def task_error(self, task: Task) -> LlmbError | None:
+        """Error of this task, if it was the last one that failed."""
+        return self.error if self.failed_task == task else None
 
     @property
     def ready(self) -> bool:
-        """It answers, and no check failed."""
+        """Whether the cluster is connected and passed its checks."""
         return self.link == "connected" and self.preflight is not None and self.preflight.passed
 
     @property
     def installed(self) -> bool:
-        """Every install step is done."""
+        """Whether every install step is done."""
         return bool(self.steps) and all(step.status == "done" for step in self.steps)
 
     @property
     def installing(self) -> bool:
-        """A step runs, or is about to."""
+        """Whether an install step is active or will start."""
         return "install" in self.tasks or any(step.status == "running" for step in self.steps)
 
     @property
     def preparing(self) -> bool:
-        """The script, or the command, is being made."""
+        """Whether the script or command is being made."""
         return bool(self.tasks & {"prepare", "prepare ahead"})
 
     @property
     def failed_step(self) -> StepState | None:
-        """The first install step that failed, unless the install goes on."""
+        """The first install step that failed; None while the install is active."""
         return None if self.installing else next((step for step in self.steps if step.status == "failed"), None)
 
     @property
     def key_would_help(self) -> SecretId | None:
-        """The key with which a step that failed may work."""
+        """The API key with which a failed step may succeed; None if no step needs one."""
         return next((step.key_would_help for step in self.steps if step.key_would_help), None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WizardState:
-    """One moment of the wizard. Compared by identity: `update` answers with the very same where nothing changed."""
+    """State of the wizard. Compared by identity: `update` returns the same object if nothing changed."""
 
     rules: Rules
     answers: Answers
     proposal: Proposal
     step: StepId = StepId.WORKLOAD
     profiles: tuple[ClusterProfile, ...] = ()
-    """The saved clusters."""
+    """Profiles of the saved clusters."""
     active_runs: tuple[Run, ...] = ()
-    """Runs that had not ended when they were last looked at, newest first."""
+    """Runs that were active at the last read, newest first."""
     results: tuple[ClusterResult, ...] = ()
-    """What benchmarks that ended on the chosen cluster took."""
+    """Results of finished runs on the chosen cluster."""
     measured: ClusterEstimate | None = None
-    """What those say about the plan."""
+    """The estimate that those results give for the plan."""
     cluster: ClusterState = ClusterState()
     launch: Launch | None = None
-    """For the present request or for another one; one at a time."""
+    """The submission in progress, for the current request or an earlier one; at most one."""
     installs: frozenset[Identity] = frozenset()
-    """For which requests an install goes on."""
+    """Requests with an active install."""
     objections: Mapping[ObjectionKey, Problem] = field(default_factory=dict)
-    """What clusters have shown to stand against procedures. It outlives a change of the answers; a later look may
-    correct it."""
+    """Objections of clusters to launch methods. They outlive a change of the answers, until a later check refutes
+    them."""
     checked_early: frozenset[ObjectionKey] = frozenset()
-    """For what the checks of the other procedures were made, and need not be again."""
+    """Scopes for which the checks of the other launch methods have finished; they are not repeated."""
     probed: frozenset[str] = frozenset()
-    """Names of the clusters that were looked at and have not answered: they are not tried again by themselves."""
+    """Names of clusters that did not answer a probe. Only the user starts another one."""
     in_front: bool = True
-    """No other screen is over the wizard's."""
+    """Whether the wizard's screen is the active one."""
 
     @property
     def procedure(self) -> ProcedureId:
-        """By which a run would be installed and started."""
+        """The launch method of the run."""
         return self.proposal.full.procedure
 
     @property
     def installs_here(self) -> bool:
-        """An install for the present request goes on."""
-        mine = self.proposal.request
-        return mine is not None and identity(mine) in self.installs
+        """Whether an install for the current request is active."""
+        current = self.proposal.request
+        return current is not None and identity(current) in self.installs
 
     def concerns(self, request: RunRequest) -> bool:
-        """Whether the request is the present one. Problems that were learned since do not make it another."""
-        mine = self.proposal.request
-        return mine is not None and identity(mine) == identity(request)
+        """Whether the request is the current one. Problems that were found later make no difference."""
+        current = self.proposal.request
+        return current is not None and identity(current) == identity(request)
 
 
 def identity(request: RunRequest) -> Identity:
-    """What makes it the request that it is."""
+    """The identity of a request. Its problems are not part of it."""
     return request.profile, request.plan.selection, request.procedure

@@ -1,4 +1,4 @@
-"""`StepId`: the seven steps in their order; `StepStatus`: how one of them stands."""
+"""`StepId`: the seven steps in their order; `StepStatus`: mark and summary of a step."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TITLES = {
 
 @dataclass(frozen=True, slots=True)
 class StepStatus:
-    """One step as the rail shows it."""
+    """A step as the rail shows it."""
 
     step: StepId
     mark: StepMark

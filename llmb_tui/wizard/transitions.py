@@ -1,4 +1,4 @@
-"""What several events make of the wizard: other answers, another step, a look, an install, a script, a submission."""
+"""Transitions that several events share: new answers, another step, a probe, an install, a script, a submission."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.request import RunRequest
 from llmb_tui.wizard import effects
-from llmb_tui.wizard.gates import comes_first, first_error, observed, submit_blocker
+from llmb_tui.wizard.gates import first_error, read_only_reason, submit_blocker, unfinished_step
 from llmb_tui.wizard.proposal import objection_key, propose
 from llmb_tui.wizard.state import ClusterState, Task, WizardState, identity
 from llmb_tui.wizard.steps import StepId
@@ -15,28 +15,28 @@ from llmb_tui.wizard.steps import StepId
 Change = tuple[WizardState, tuple[effects.Effect, ...]]
 
 
-def repropose(state: WizardState) -> Change:
-    """Plan anew, and keep of the cluster what still holds, after other answers, clusters or refused commits."""
+def replan(state: WizardState) -> Change:
+    """Plan again after a change of answers, clusters or objections; keep the cluster facts that still hold."""
     before, cluster = state.proposal, state.cluster
     proposal = propose(state.rules, state.answers, state.profiles, state.objections, state.step)
     if proposal.profile != before.profile:
         cluster = unknown_cluster(proposal.profile)
     elif (proposal.selection, proposal.full.procedure) != (before.selection, before.full.procedure):
-        goes_on = replace(state, proposal=proposal).installs_here
-        cluster = replace(cluster.of_connection(), tasks=frozenset(("install",) if goes_on else ()))
+        is_installing = replace(state, proposal=proposal).installs_here
+        cluster = replace(cluster.of_connection(), tasks=frozenset(("install",) if is_installing else ()))
     results = state.results if proposal.full.cluster == before.full.cluster else ()
-    state = measured(replace(state, proposal=proposal, cluster=cluster, results=results))
-    read = own_results(state) if proposal.profile != before.profile else ()
+    state = with_measurement(replace(state, proposal=proposal, cluster=cluster, results=results))
+    read = read_results(state) if proposal.profile != before.profile else ()
     return state, (effects.StartIdleTimer(), *read)
 
 
 def unknown_cluster(profile: ClusterProfile | None) -> ClusterState:
-    """What is known of a cluster before anybody has asked it."""
+    """The state of a cluster before the first connection."""
     return ClusterState(link="unknown" if profile else "none")
 
 
-def measured(state: WizardState) -> WizardState:
-    """With what the cluster's own runs say about the plan."""
+def with_measurement(state: WizardState) -> WizardState:
+    """Update the estimate that earlier runs on the cluster give for the plan."""
     plan = state.proposal.plan
     if plan is None or not state.results:
         return replace(state, measured=None)
@@ -45,8 +45,8 @@ def measured(state: WizardState) -> WizardState:
     return replace(state, measured=measured_here(plan, state.results))
 
 
-def confirmed(state: WizardState) -> WizardState:
-    """What the step showed as chosen is now answered."""
+def with_step_confirmed(state: WizardState) -> WizardState:
+    """Make the defaults that the current step shows answers of the user."""
     answers, full = state.answers, state.proposal.full
     if state.step is StepId.WORKLOAD:
         answers = replace(answers, recipe=full.recipe, size=full.size)
@@ -57,12 +57,12 @@ def confirmed(state: WizardState) -> WizardState:
     return replace(state, answers=answers)
 
 
-def go(state: WizardState, step: StepId) -> Change:
-    """Turn to a step, and see to what it needs."""
+def go_to_step(state: WizardState, step: StepId) -> Change:
+    """Show a step, and start what it needs."""
     state = replace(state, step=step)
     cluster = state.cluster
     if step is StepId.SCALE:
-        # Here the procedure is chosen, so what stands against the other one has to be known.
+        # This step chooses the launch method, so it needs the previews of all of them.
         proposal = propose(state.rules, state.answers, state.profiles, state.objections, step)
         state = replace(state, proposal=proposal)
     elif (
@@ -77,7 +77,7 @@ def go(state: WizardState, step: StepId) -> Change:
 
 
 def probe(state: WizardState, *, attended: bool) -> Change:
-    """Look at the cluster, unless it is busy with an install or a submission. `attended`: a person asked for it."""
+    """Probe the cluster, unless an install or a submission is active. `attended`: the user requested it."""
     request, cluster = state.proposal.request, state.cluster
     if request is None or cluster.tasks & {"install", "submit"}:
         return state, ()
@@ -93,27 +93,27 @@ def install(state: WizardState) -> Change:
     request, cluster = state.proposal.request, state.cluster
     if cluster.installed or "install" in cluster.tasks:
         return state, ()
-    if why_not := observed(state):
+    if why_not := read_only_reason(state):
         return state, (effects.Notify(why_not),)
     if request is None or not request.plan.launchable:
-        return state, (effects.Notify(first_error(state) or "Choose a cluster first: step 4."),)
+        return state, (effects.Notify(first_error(state) or "Choose a cluster first (step 4)."),)
     if state.installs_here:
-        return state, (effects.Notify("This install goes on already.", "information"),)
+        return state, (effects.Notify("This install is already running.", "information"),)
     state = replace(state, cluster=with_task_started(cluster, "install"), installs=state.installs | {identity(request)})
     return state, (effects.Install(request),)
 
 
 def prepare(state: WizardState) -> Change:
-    """Make the script, or the command, unless it is there or cannot be."""
+    """Make the script or command, unless it exists or cannot be made."""
     if (request := _preparable(state)) is None:
         return state, ()
     return replace(state, cluster=with_task_started(state.cluster, "prepare")), (effects.Prepare(request),)
 
 
 def prepare_ahead(state: WizardState) -> Change:
-    """On a cluster that is connected, have it made by the time that Review is entered.
+    """Make the script or command before Review is shown, if the cluster is connected.
 
-    Nobody asked for it, so what went wrong before stays told.
+    The user did not request it, so the error of an earlier task stays on the screen.
     """
     request, cluster = _preparable(state), state.cluster
     if request is None or cluster.link != "connected":
@@ -123,42 +123,44 @@ def prepare_ahead(state: WizardState) -> Change:
 
 
 def _preparable(state: WizardState) -> RunRequest | None:
-    """What a script can be made for; None where it is there, or is being made."""
+    """The request to make a script for; None if the script exists, is being made or cannot be made."""
     request, cluster = state.proposal.request, state.cluster
-    known = cluster.prepared is not None or cluster.preparing
-    return request if request is not None and request.plan.launchable and not known else None
+    exists = cluster.prepared is not None or cluster.preparing
+    return request if request is not None and request.plan.launchable and not exists else None
 
 
 def ask_to_submit(state: WizardState) -> Change:
-    """Ask whether what is shown shall be submitted, or say what comes first; what is not there yet is made."""
+    """Ask for confirmation of the submission, or show what is missing; make the script if there is none."""
     cluster = state.cluster
     if cluster.launched is not None:
-        return state, (effects.Notify("This run was submitted: n at step 7 starts over.", "information"),)
+        return state, (
+            effects.Notify("This run is already submitted. Press n at step 7 to start a new one.", "information"),
+        )
     if blocker := submit_blocker(state):
         return state, (effects.Notify(blocker),)
     if cluster.prepared is None:
         return prepare(state)
-    if first := comes_first(state):
-        return state, (effects.Notify(first),)
+    if missing := unfinished_step(state):
+        return state, (effects.Notify(missing),)
     return state, (effects.AskToSubmit(cluster.prepared, state.proposal.launch.starts),)
 
 
 def with_task_started(cluster: ClusterState, task: Task) -> ClusterState:
-    """A task has begun; what went wrong before is tried again."""
-    return replace(cluster, tasks=cluster.tasks | {task}, error=None, failed=None)
+    """Add an active task, and drop the last error."""
+    return replace(cluster, tasks=cluster.tasks | {task}, error=None, failed_task=None)
 
 
-def own_results(state: WizardState) -> tuple[effects.Effect, ...]:
-    """Read what runs on the chosen cluster took."""
+def read_results(state: WizardState) -> tuple[effects.Effect, ...]:
+    """Request the results of runs on the chosen cluster."""
     profile = state.proposal.profile
     return (effects.ReadOwnResults(profile.name),) if profile is not None else ()
 
 
-def read_again(state: WizardState) -> tuple[effects.Effect, ...]:
-    """Read what may have changed while nobody looked."""
-    return (effects.ReadRuns(state.cluster.launched), *own_results(state))
+def reload(state: WizardState) -> tuple[effects.Effect, ...]:
+    """Request what may have changed while another screen was active."""
+    return (effects.ReadRuns(state.cluster.launched), *read_results(state))
 
 
 def prepend_effects(first: tuple[effects.Effect, ...], change: Change) -> Change:
-    """A change after other effects."""
+    """Put effects before those of a change."""
     return change[0], (*first, *change[1])

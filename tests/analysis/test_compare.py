@@ -177,9 +177,9 @@ def test_a_single_pair_may_differ_in_comparable_aspects() -> None:
 
 def test_a_run_without_a_usable_result_is_left_out_with_the_reason() -> None:
     failed = make_result("failed", stage="failed")
-    going = make_result("going", stage="measuring")
-    comparison = compare([make_result("good"), failed, going, make_result("slow", selection=profiled())])
-    assert dict(comparison.left_out)["failed"] == "it is failed"
-    assert dict(comparison.left_out)["going"] == "it is measuring (last known state)"
+    active = make_result("going", stage="measuring")
+    comparison = compare([make_result("good"), failed, active, make_result("slow", selection=profiled())])
+    assert dict(comparison.left_out)["failed"] == "state failed"
+    assert dict(comparison.left_out)["going"] == "last known state measuring"
     assert "profiled" in dict(comparison.left_out)["slow"]
     assert [run.id for one in comparison.groups for run in one.runs] == ["good"]

@@ -27,7 +27,7 @@ def ran(run_id: str, script: str = "", log: str = "", **spec: object) -> RunSour
     return RunSources(run, script, read_log(GOLDEN / log) if log else None)
 
 
-def changed(before: RunSources, after: RunSources) -> dict[str, tuple[str | None, str | None]]:
+def changes(before: RunSources, after: RunSources) -> dict[str, tuple[str | None, str | None]]:
     return {one.name: (one.before, one.after) for one in difference(before, after).changes}
 
 
@@ -47,7 +47,7 @@ def test_another_container_brings_other_versions_and_settings() -> None:
         Change("versions", "Megatron Core", "0.11.0", "0.13.0"),
     )
     assert {one.part for one in found.changes} == {"versions", "launch", "settings"}
-    assert changed(replace(before, facts=None), ran("m4g0b3", env=(("A", "1"),))) == {"A": (None, "1")}
+    assert changes(replace(before, facts=None), ran("m4g0b3", env=(("A", "1"),))) == {"A": (None, "1")}
     callback = "trainer.callbacks[FLOPsMeasurementCallback]"
     assert [(one.before, one.after) for one in found.changes if one.name == callback] == [
         (None, "nemo.lightning.pytorch.callbacks.flops_callback:FLOPsMeasurementCallback")
@@ -59,7 +59,7 @@ def test_environment_launch_and_script() -> None:
     before = ran("k3f9a2", script, env=(("NCCL_NVLS_ENABLE", "0"), ("NEW", "1")), srun=(("mpi", "pmix"),))
     other = script.replace("NCCL_NVLS_ENABLE=0", "NCCL_NVLS_ENABLE=1")
     after = ran("m4g0b3", other, env=(("NCCL_NVLS_ENABLE", "1"),), srun=(("mpi", "pmix"), ("wait", "60")))
-    assert changed(before, after) == {
+    assert changes(before, after) == {
         "srun": ("mpi=pmix", "mpi=pmix wait=60"),
         "NCCL_NVLS_ENABLE": ("0", "1"),
         "NEW": ("1", None),
@@ -85,8 +85,8 @@ def test_a_fact_known_of_only_one_run_is_not_a_difference() -> None:
 def test_a_version_that_one_log_does_not_name_is_not_a_difference() -> None:
     before, after = ran("k3f9a2", "", "nemo-2.2.1.log"), ran("m4g0b3", "", "nemo-2.2.1.log")
     assert after.facts is not None
-    said = (("NeMo", "2.3.0"), ("NCCL", "2.21.5"))
-    found = difference(before, replace(after, facts=replace(after.facts, versions=said)))
+    versions = (("NeMo", "2.3.0"), ("NCCL", "2.21.5"))
+    found = difference(before, replace(after, facts=replace(after.facts, versions=versions)))
     assert [(one.name, one.before, one.after) for one in found.changes] == [("NeMo", "2.2.1", "2.3.0")]
     assert any("driver" in words for words in found.unknown)
 
@@ -95,7 +95,7 @@ def test_the_plan_and_the_cluster() -> None:
     before, after = ran("k3f9a2"), ran("m4g0b3")
     layout = replace(after.run.plan.parallelism, tp=4)
     moved: Run = replace(after.run, cluster="selene", plan=replace(after.run.plan, parallelism=layout))
-    assert changed(before, RunSources(moved, "", None)) == {"cluster": ("eos", "selene"), "tp": ("2", "4")}
+    assert changes(before, RunSources(moved, "", None)) == {"cluster": ("eos", "selene"), "tp": ("2", "4")}
 
 
 def test_no_secret_is_shown() -> None:
@@ -106,7 +106,7 @@ def test_no_secret_is_shown() -> None:
     before = ran("k3f9a2", script.format(1), env=env)
     after = ran("m4g0b3", script.format(2).replace("aB3", "bC4"), env=tuple((name, f"{value}x") for name, value in env))
     found = difference(before, after)
-    assert dict(changed(before, after)) == {
+    assert dict(changes(before, after)) == {
         "HF_TOKEN": (HIDDEN, HIDDEN),
         "MY_PASSWORD": (HIDDEN, HIDDEN),
         "NOTE": (f"see {HIDDEN}", f"see {HIDDEN}"),
@@ -115,7 +115,7 @@ def test_no_secret_is_shown() -> None:
     assert not any(word in repr(found) for word in ("aB3", "bC4", "0123456789abcdef", "pass-word", "tea"))
 
 
-def test_a_script_of_ours_has_nothing_to_hide() -> None:
+def test_our_script_has_nothing_to_hide() -> None:
     for path in SCRIPT.parent.glob("*.sh"):
         assert without_secrets(path.read_text()) == path.read_text(), path.name
 

@@ -32,7 +32,7 @@ def test_repeats_are_one_row_with_their_mean_and_noise() -> None:
     (one,) = grouped([*REPEATS, at_day(FAILED, 3)], "configuration", {})
     assert (one.title, one.scales, one.clusters, one.apart) == ("nemotron4 15b fp8", (64,), ("eos",), "")
     assert [run.id for run in one.runs] == ["bad", "r2", "r1", "r0"]
-    assert (one.counted, one.left_out) == (3, {"it is failed": 1})
+    assert (one.counted, one.left_out) == (3, {"state failed": 1})
     assert one.repeats is not None
     assert math.isclose(one.repeats.mean_s, 2.0)
     assert one.ratio is not None
@@ -89,7 +89,7 @@ def test_step_times_of_different_configurations_are_no_figure_but_their_ratios_a
     assert eos.relative == ()  # neither has a repeat to be held against
 
 
-def test_a_change_is_found_among_repeats_alone() -> None:
+def test_a_change_is_detected_among_repeats_alone() -> None:
     times = (2.0, 2.01, 1.99, 2.0, 2.2, 2.19)
     slower = [at_day(make_result(f"s{day}", seconds), day) for day, seconds in enumerate(times)]
     other = [at_day(make_result(f"o{day}", 1.99, LARGER), day) for day in range(6)]

@@ -77,9 +77,9 @@ def read_below(places: UserPaths) -> Iterator[Counter[str]]:
 
 
 def jobs(places: UserPaths) -> list[dict[str, Any]]:
-    said = verbs.run(("jobs", "--json"), verbs.environment(places.state.parent))
-    assert (said.returncode, said.stderr) == (0, "")
-    documents: list[dict[str, Any]] = json.loads(said.stdout)
+    done = verbs.run(("jobs", "--json"), verbs.environment(places.state.parent))
+    assert (done.returncode, done.stderr) == (0, "")
+    documents: list[dict[str, Any]] = json.loads(done.stdout)
     return documents
 
 
@@ -108,7 +108,7 @@ def test_the_history_reads_nothing_again(places: UserPaths) -> None:
     assert names["run.json"] == names["log"] == 0
 
 
-def test_what_may_be_removed_is_found_without_reading_a_log_and_what_was_is_not_looked_at(places: UserPaths) -> None:
+def test_removable_logs_are_found_without_reading_a_log_and_removed_ones_are_not_opened(places: UserPaths) -> None:
     runs = Services(places).runs
     with read_below(places) as names:
         logs = local_logs(runs, time.time(), {}).removable

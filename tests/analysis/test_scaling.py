@@ -48,7 +48,7 @@ def test_one_scale_makes_no_curve_and_two_precisions_make_two() -> None:
 
 
 @pytest.mark.parametrize("absurd", [1e300, 1e-300])
-def test_a_step_time_that_no_step_takes_is_on_no_curve(absurd: float) -> None:
+def test_an_impossible_step_time_is_on_no_curve(absurd: float) -> None:
     times = {16: absurd, 32: 2.0, 64: 2.05, 128: absurd}
     runs = [make_result(f"r{gpus}", s, replace(NEMOTRON, scale=gpus)) for gpus, s in times.items()]
     (curve,) = scaling_curves(runs)

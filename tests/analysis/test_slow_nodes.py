@@ -18,7 +18,7 @@ from tests.kit.runs import CREATED_AT, NEMOTRON
 CLUSTER = [f"cn{number:03}" for number in range(1, 33)]
 
 
-def timed(base: RunResult, at: int, seconds: float, nodes: Sequence[str]) -> RunResult:
+def run_of(base: RunResult, at: int, seconds: float, nodes: Sequence[str]) -> RunResult:
     """The same run again, later, on these nodes."""
     job = replace(base.job, node_list=compress(nodes)) if base.job else None
     times = tuple((step, seconds) for step in (0, 10, 20))
@@ -41,7 +41,7 @@ def history(seed: int, slow: dict[str, float], runs: int = 40, stay: int = 1, st
         nodes = nodes if at % stay else numbers.sample(CLUSTER, count)
         late = max(slow.get(node, 0.0) for node in nodes) + step * (at >= runs / 2)
         late += abs(numbers.gauss(0, 0.006)) + 0.1 * (numbers.random() < 0.05)
-        found.append(timed(base, at, seconds * (1 + late), nodes))
+        found.append(run_of(base, at, seconds * (1 + late), nodes))
     return found
 
 
@@ -85,7 +85,7 @@ def test_the_evidence_and_the_list_to_copy() -> None:
     for at in range(32):
         slow = at % 2
         seconds = (2.1 if slow else 2.0) * (1 + 0.001 * (at % 3))
-        runs.append(timed(SMALL, at, seconds, (nodes if slow else rest)[at // 2 % 4]))
+        runs.append(run_of(SMALL, at, seconds, (nodes if slow else rest)[at // 2 % 4]))
     answer = slow_nodes(runs)
     (found,) = [one for one in answer.findings if one.state == "suspected"]
     assert found.nodes == ("cn001", "cn009")
@@ -112,8 +112,8 @@ def test_nodes_of_two_clusters_have_their_clusters_name() -> None:
 
 
 def test_later_runs_may_be_slow_because_of_time() -> None:
-    old = [timed(SMALL, at, 2.0 + 0.001 * (at % 3), ["cn001", f"cn{at % 5 + 10:03}"]) for at in range(20)]
-    new = [timed(SMALL, at, 2.1 + 0.001 * (at % 3), ["cn002", f"cn{at % 5 + 10:03}"]) for at in range(20, 40)]
+    old = [run_of(SMALL, at, 2.0 + 0.001 * (at % 3), ["cn001", f"cn{at % 5 + 10:03}"]) for at in range(20)]
+    new = [run_of(SMALL, at, 2.1 + 0.001 * (at % 3), ["cn002", f"cn{at % 5 + 10:03}"]) for at in range(20, 40)]
     answer = slow_nodes(old + new)
     assert answer.suspected == ()
     assert next(one for one in answer.findings if one.nodes == ("cn002",)).state == "changed over time"
@@ -121,24 +121,24 @@ def test_later_runs_may_be_slow_because_of_time() -> None:
 
 def test_many_nodes_that_always_ran_together_are_not_distinguished() -> None:
     blocks = (CLUSTER[:8], CLUSTER[8:16])
-    runs = [timed(SMALL, at, 2.0 + 0.1 * (at % 2) + 0.001 * (at % 3), blocks[at % 2]) for at in range(40)]
+    runs = [run_of(SMALL, at, 2.0 + 0.1 * (at % 2) + 0.001 * (at % 3), blocks[at % 2]) for at in range(40)]
     answer = slow_nodes(runs)
     assert answer.suspected == ()
     assert {one.state for one in answer.findings} == {"not told apart", "unremarkable"}
 
 
 def test_too_few_runs_give_no_result() -> None:
-    few = slow_nodes([timed(SMALL, at, 2.0 + at, [f"cn{at:03}"]) for at in range(4)])
+    few = slow_nodes([run_of(SMALL, at, 2.0 + at, [f"cn{at:03}"]) for at in range(4)])
     assert {one.state for one in few.findings} == {"not enough runs"}
     assert few.words.startswith("Too few runs")
     assert slow_nodes([]).words.startswith("No runs can be compared")
 
 
 def test_runs_without_nodes_repeats_or_a_result_are_passed_over() -> None:
-    failed = with_changes(timed(SMALL, 1, 2.0, ["cn001"]), stage="failed")
-    hostile = with_changes(timed(SMALL, 2, 2.0, ["cn001"]), job=SMALL.job and replace(SMALL.job, node_list="cn[1-"))
-    single = timed(LARGE, 3, 2.0, ["cn001"])
-    pair = [timed(SMALL, at, 2.0, ["cn001", f"cn00{at}"]) for at in (4, 5)]
+    failed = with_changes(run_of(SMALL, 1, 2.0, ["cn001"]), stage="failed")
+    hostile = with_changes(run_of(SMALL, 2, 2.0, ["cn001"]), job=SMALL.job and replace(SMALL.job, node_list="cn[1-"))
+    single = run_of(LARGE, 3, 2.0, ["cn001"])
+    pair = [run_of(SMALL, at, 2.0, ["cn001", f"cn00{at}"]) for at in (4, 5)]
     answer = slow_nodes([failed, hostile, single, *pair])
     assert (answer.runs, answer.passed_over) == (2, 3)
 
@@ -146,7 +146,7 @@ def test_runs_without_nodes_repeats_or_a_result_are_passed_over() -> None:
 def test_consecutive_runs_on_the_same_nodes_count_once() -> None:
     """Six runs with cn001 and as many without, but placed twice each: that is not evidence enough."""
     placed = [["cn001", "cn002"]] * 3 + [["cn003", "cn004"]] * 3 + [["cn001", "cn005"]] * 3 + [["cn003", "cn006"]] * 3
-    runs = [timed(SMALL, at, 2.1 if "cn001" in nodes else 2.0, nodes) for at, nodes in enumerate(placed)]
+    runs = [run_of(SMALL, at, 2.1 if "cn001" in nodes else 2.0, nodes) for at, nodes in enumerate(placed)]
     answer = slow_nodes(runs)
     assert answer.suspected == ()
     (found,) = [one for one in answer.findings if one.nodes == ("cn001",)]

@@ -20,6 +20,6 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def services(home: Path) -> Iterator[Services]:
-    found = Services(UserPaths(home / "config", home / "state"))
-    yield found
-    found.close()
+    services = Services(UserPaths(home / "config", home / "state"))
+    yield services
+    services.close()

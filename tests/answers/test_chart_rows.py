@@ -1,4 +1,4 @@
-"""Charts in cells: everything that a chart has, at every size, without a colour."""
+"""Charts in cells: all elements of a chart, at every size, without colours."""
 
 from __future__ import annotations
 
@@ -36,52 +36,54 @@ def drawn(chart: Chart, size: tuple[int, int], glyphs: Glyphs = UNICODE) -> list
 
 @pytest.mark.parametrize("size", [(120, 16), (78, 12), (31, 6), (29, 6), (80, 5)])
 @pytest.mark.parametrize("glyphs", [UNICODE, ASCII])
-def test_every_row_is_as_wide_as_it_may_be(size: tuple[int, int], glyphs: Glyphs) -> None:
-    found = drawn(history(), size, glyphs)
-    assert [len(row) for row in found] == [size[0]] * size[1]
+def test_every_row_has_the_requested_width(size: tuple[int, int], glyphs: Glyphs) -> None:
+    rows = drawn(history(), size, glyphs)
+    assert [len(row) for row in rows] == [size[0]] * size[1]
     assert glyphs is UNICODE or all(row.isascii() for row in drawn(history(), size, ASCII)[1:-1])
     if size[0] < LEAST_SIZE[0] or size[1] < LEAST_SIZE[1]:
-        assert not "".join(found).strip()
+        assert not "".join(rows).strip()
 
 
-def test_runs_over_time_with_the_printed_row_the_band_and_the_change() -> None:
-    found = drawn(history(), (100, 14))
-    text = "\n".join(found)
+def test_runs_over_time_have_the_published_row_the_band_and_the_change() -> None:
+    rows = drawn(history(), (100, 14))
+    text = "\n".join(rows)
     assert text.count("■") == 7 + 1  # each run, and the legend
     assert "published 1.98 s" in text
     assert "┊ 10 % slower" in text
     assert "2.21 s" in text
-    assert "░ expected" in found[-1]
-    slow, printed = (next(at for at, row in enumerate(found) if words in row) for words in ("·■···", "published 1.98"))
-    assert slow < printed  # slower is higher
+    assert "░ expected" in rows[-1]
+    slow, published = (
+        next(index for index, row in enumerate(rows) if words in row) for words in ("·■···", "published 1.98")
+    )
+    assert slow < published  # slower is higher
 
 
-def test_over_scales_this_run_says_its_value_and_repeats_are_bars() -> None:
+def test_over_scales_this_run_has_its_value_and_repeats_are_bars() -> None:
     larger = replace(NEMOTRON, scale=128)
     measured = [make_result(f"p{seconds}", seconds, larger) for seconds in (2.0, 2.2, 2.4)]
     chart = scale_chart((), measured, make_result("own", 2.1))
     assert chart is not None
-    found = drawn(chart, (100, 14))
-    text = "\n".join(found)
-    assert "◆ this run" in found[0]
-    assert any("◆" in row for row in found[1:])
+    rows = drawn(chart, (100, 14))
+    text = "\n".join(rows)
+    assert "◆ this run" in rows[0]
+    assert any("◆" in row for row in rows[1:])
     assert "2.1 s" in text or "2.100 s" in text
-    assert text.count("│") > 14 / 2  # the bar beside the edge
+    assert text.count("│") > 14 / 2  # the bar in addition to the edge
 
 
-def test_the_run_under_the_cursor_stands_out_and_says_its_value() -> None:
-    found = ["".join(text for text, _ in row) for row in chart_rows(history(), (100, 14), this="s1")]
-    assert "◆ this run" in found[0]
-    assert "2.01 s" in "\n".join(found)
-    assert "2.21 s" not in "\n".join(found)
-    assert sum(row.count("◆") for row in found) == 2
+def test_the_run_under_the_cursor_is_marked_and_has_its_value() -> None:
+    rows = ["".join(text for text, _ in row) for row in chart_rows(history(), (100, 14), this="s1")]
+    assert "◆ this run" in rows[0]
+    assert "2.01 s" in "\n".join(rows)
+    assert "2.21 s" not in "\n".join(rows)
+    assert sum(row.count("◆") for row in rows) == 2
     assert drawn(history(), (100, 14)) == [
         "".join(t for t, _ in row) for row in chart_rows(history(), (100, 14), this="x")
     ]
 
 
-def test_times_are_in_utc_on_paper_and_local_on_a_screen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Midnights of the zone that a chart names are at its ticks."""
+def test_times_are_in_utc_in_files_and_local_on_a_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ticks of a chart are at midnight of the zone that it names."""
     monkeypatch.setenv("TZ", "XYZ-9")  # nine hours ahead
     time.tzset()
     try:

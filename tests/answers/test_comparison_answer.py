@@ -1,4 +1,4 @@
-"""Runs side by side: differences with their noise, what is not compared and why, figures, and what else differs."""
+"""Runs side by side: differences with their noise, excluded runs, figures, and further differences."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def text_of(answer: Answer, width: int = 100) -> str:
 
 def repeats(name: str, times: Sequence[float], selection: Selection = NEMOTRON, **changes: Any) -> list[RunResult]:
     return [
-        make_result(f"{name}{at}", seconds, selection, submitted_at=CREATED_AT + at, **changes)
-        for at, seconds in enumerate(times)
+        make_result(f"{name}{index}", seconds, selection, submitted_at=CREATED_AT + index, **changes)
+        for index, seconds in enumerate(times)
     ]
 
 
 def group_of(results: Sequence[RunResult]) -> ResultGroup:
-    (one,) = grouped(results, "configuration", {})
-    return one
+    (group,) = grouped(results, "configuration", {})
+    return group
 
 
 def two_sides(first: Sequence[RunResult], second: Sequence[RunResult], difference: RunDifference = NOTHING) -> Answer:
@@ -51,22 +51,22 @@ def two_sides(first: Sequence[RunResult], second: Sequence[RunResult], differenc
 
 
 def difference_cell(blocks: Sequence[Block]) -> tuple[str, str]:
-    """Text and tone of the one difference."""
+    """Text and tone of the only difference."""
     (grid,) = (block for block in blocks if isinstance(block, Grid) and "difference" in block.table.headings)
     (row,) = grid.table.rows
     return toned_text(row[grid.table.headings.index("difference")])
 
 
-def noted(blocks: Sequence[Block]) -> list[tuple[str, str]]:
+def labelled_remarks(blocks: Sequence[Block]) -> list[tuple[str, str]]:
     return [(remark.label.word, remark.text) for remark in remarks(blocks)]
 
 
-def test_a_difference_within_the_noise_is_called_that() -> None:
+def test_a_difference_within_the_noise_has_these_words() -> None:
     answer = two_sides(repeats("a", (2.0, 2.04, 1.96)), repeats("b", (2.01, 2.05, 1.97), cluster="selene"))
     text, tone = difference_cell(answer.make_blocks())
     assert text.startswith("within the noise: +0.5 %")
     assert tone == "quiet"
-    assert noted(answer.make_blocks()) == [], "another cluster is what is compared"
+    assert labelled_remarks(answer.make_blocks()) == [], "another cluster is what is compared"
 
 
 @pytest.mark.parametrize(("seconds", "word", "tone"), [(2.2, "slower", "warning"), (1.8, "faster", "good")])
@@ -79,7 +79,7 @@ def test_a_difference_beyond_the_noise_has_a_word_and_a_tone(seconds: float, wor
     assert shown == tone
 
 
-def test_the_verb_the_screen_and_the_report_name_a_difference_alike() -> None:
+def test_verb_screen_and_report_have_the_same_words_for_a_difference() -> None:
     first, second = repeats("a", (2.0, 2.02)), repeats("b", (2.7, 2.68), BF16)
     screen = two_sides(first, second).make_blocks()
     verb = comparison(compare(second, first), (), None).make_blocks()
@@ -87,39 +87,40 @@ def test_the_verb_the_screen_and_the_report_name_a_difference_alike() -> None:
     assert screen[: len(shared)] == verb[: len(shared)] == shared
 
 
-def test_runs_that_are_not_alike_are_refused_with_the_reason_and_have_no_difference() -> None:
+def test_runs_that_are_not_comparable_are_refused_with_the_reason_and_have_no_difference() -> None:
     answer = two_sides(repeats("a", (2.0, 2.0)), [make_result("c", 3.0, replace(NEMOTRON, size="340b", scale=256))])
-    label, text = next((one.label, one.text) for one in remarks(answer.make_blocks()))
+    label, text = next((remark.label, remark.text) for remark in remarks(answer.make_blocks()))
     assert (label.word, label.tone) == ("not comparable", "bad")
     assert text.startswith("The models differ")
     assert not any("difference" in block.table.headings for block in answer.make_blocks() if isinstance(block, Grid))
 
 
-def test_what_weakens_a_comparison_is_a_warning() -> None:
+def test_a_weakness_of_a_comparison_is_a_warning() -> None:
     runs = [make_result("a"), make_result("b", 2.02, procedure="upstream")]
-    (label, text) = next((one.label, one.text) for one in remarks(comparison(compare(runs), (), None).make_blocks()))
+    blocks = comparison(compare(runs), (), None).make_blocks()
+    (label, text) = next((remark.label, remark.text) for remark in remarks(blocks))
     assert (label.word, label.tone) == ("not alike", "warning")
     assert text.startswith("The launch methods differ")
 
 
-def test_runs_that_stand_on_both_sides_are_named() -> None:
+def test_runs_on_both_sides_are_counted_in_a_warning() -> None:
     runs = repeats("a", (2.0, 2.04, 1.96))
-    assert ("not alike", "2 runs of both sides: the difference is smaller than it would be without.") in noted(
+    assert ("not alike", "2 runs on both sides, which makes the difference smaller than it is.") in labelled_remarks(
         two_sides(runs, runs[:2]).make_blocks()
     )
 
 
-def test_excluded_runs_have_their_reason_and_no_run_that_counts_is_said() -> None:
-    alone = noted(comparison(compare([make_result("f", stage="failed")]), (), None).make_blocks())
-    assert alone == [("not comparable", "None of these runs counts."), ("excluded", "Run f: it is failed.")]
+def test_excluded_runs_have_their_reason_if_no_run_counts() -> None:
+    alone = labelled_remarks(comparison(compare([make_result("f", stage="failed")]), (), None).make_blocks())
+    assert alone == [("not comparable", "None of these runs counts."), ("excluded", "Run f: state failed.")]
 
 
 def test_a_side_without_a_counterpart_is_named() -> None:
     compared = compare(repeats("a", (2.0,)), [make_result("f", stage="failed")])
-    words = dict(noted(comparison(compared, (), None).make_blocks()))
-    assert words["not comparable"] == "No run has a counterpart on the other side."
-    alone = "nemotron4 15b fp8 · 64 × H100, 25.04 on eos, our script: the other side has nothing like it."
-    assert ("excluded", alone) in noted(comparison(compared, (), None).make_blocks())
+    words = labelled_remarks(comparison(compared, (), None).make_blocks())
+    assert ("not comparable", "No run has a counterpart on the other side.") in words
+    unpaired = "nemotron4 15b fp8 · 64 × H100, 25.04 on eos, our script: no comparable run on the other side."
+    assert ("excluded", unpaired) in words
 
 
 def test_repeats_have_their_noise_and_a_run_its_figures() -> None:
@@ -143,11 +144,13 @@ def test_csv_has_a_row_for_each_run_in_full() -> None:
     assert row["verdict"] == "PASS"
 
 
-def test_columns_are_named_by_what_differs_and_have_what_is_known() -> None:
+def test_sides_are_named_by_their_differences_and_have_only_known_figures() -> None:
     marked = [group_of(repeats("a", (2.0, 2.02))), group_of([make_result("c", 2.1, LARGER)])]
     names = side_names(marked)
     assert ["64 GPUs" in names[0], "128 GPUs" in names[1]] == [True, True]
-    answer = side_by_side(marked, [one.first for one in marked], [compare(marked[1].runs, marked[0].runs)], [NOTHING])
+    answer = side_by_side(
+        marked, [group.first for group in marked], [compare(marked[1].runs, marked[0].runs)], [NOTHING]
+    )
     grid = next(block for block in answer.make_blocks() if isinstance(block, Grid) and block.fold == "columns")
     known = {row[0]: [cell_text(cell) for cell in row[1:]] for row in grid.table.rows}
     assert grid.table.headings == ("", *names)
@@ -164,36 +167,36 @@ def test_a_side_has_the_tone_of_its_worst_verdict() -> None:
     assert list(map(toned_text, verdicts)) == [("✓ PASS 2", "good"), ("✗ FAIL 2", "bad")]
 
 
-def test_a_loss_has_the_words_that_go_with_its_numbers() -> None:
+def test_the_words_of_a_loss_agree_with_its_numbers() -> None:
     losses = (10, *[14] * 9, *[12] * 40)
-    steps = tuple(Step(at, len(losses), 2.0, loss=loss) for at, loss in enumerate(losses))
+    steps = tuple(Step(index, len(losses), 2.0, loss=loss) for index, loss in enumerate(losses))
     first = replace(make_result("a", 2.0), facts=LogFacts("nemo2", steps, (), 1))
-    said = text_of(side_by_side([group_of([first])], [first], [], []))
-    assert "falls: 13.6 to 12, means of the first and the last fifth" in said
+    text = text_of(side_by_side([group_of([first])], [first], [], []))
+    assert "falls: 13.6 to 12, means of the first and the last fifth" in text
 
 
-def test_what_else_differs_is_shown_with_script_and_environment() -> None:
+def test_further_differences_include_script_and_environment() -> None:
     changes = (Change("versions", "driver", "560.35", "570.86"), Change("environment", "NCCL_ALGO", None, "[/x]"))
     texts = (TextDiff("script", ("--- before", "+++ after", "@@ -1 +1 @@", "-old", "+new", "---- x"), 3),)
     answer = two_sides(
         [make_result("a")], [make_result("b")], RunDifference("a", "b", changes, texts, ("No log of a.",))
     )
-    said = text_of(answer)
+    text = text_of(answer)
     for words in ("driver: 560.35 → 570.86", "NCCL_ALGO: not set → [/x]", "-old", "+new", "3 further lines", "No log"):
-        assert words in said
-    assert "--- before" not in said
-    assert "---- x" in said, "a removed line that begins with dashes"
+        assert words in text
+    assert "--- before" not in text
+    assert "---- x" in text, "a removed line that begins with dashes"
     assert "```diff\n@@ -1 +1 @@\n-old\n+new\n" in blocks_markdown(answer.make_blocks())
 
 
-def test_the_verb_shows_how_texts_differ_only_if_asked() -> None:
+def test_the_verb_shows_differences_of_texts_only_with_the_flag() -> None:
     changed = RunDifference("a", "b", (Change("plan", "dtype", "fp8", "bf16"),), (TextDiff("script", ("+new",)),), ())
     compared = compare([make_result("a"), make_result("b")])
     plain, full = (text_of(comparison(compared, (), changed, with_texts=given)) for given in (False, True))
     assert "dtype: fp8 → bf16" in plain
     assert "+new" not in plain
     assert "+new" in full
-    assert "name two, or use --against" in text_of(comparison(compared, (), None, with_texts=True))
+    assert "name two runs, or use --against" in text_of(comparison(compared, (), None, with_texts=True))
     assert "No difference between their scripts and files is known." in text_of(
         comparison(compared, (), NOTHING, with_texts=True)
     )

@@ -8,7 +8,7 @@ import pytest
 
 from llmb_tui.answers.answer import Answer
 from llmb_tui.answers.blocks import Grid
-from llmb_tui.answers.evidence import exported, verified
+from llmb_tui.answers.evidence import export_answer, verification_answer
 from llmb_tui.answers.table import toned_text
 from llmb_tui.answers.writers.rows import rows
 from llmb_tui.evidence.findings import Finding
@@ -34,24 +34,24 @@ def text_of(answer: Answer) -> str:
     return "\n".join(row.text for row in rows(answer.make_blocks()))
 
 
-def test_an_export_names_its_file_first_and_then_what_it_lacks() -> None:
-    answer = exported(Path("/tmp/x/a.tar.zst"), 2048, MANIFEST)
+def test_an_export_names_its_file_first_and_then_the_missing_parts() -> None:
+    answer = export_answer(Path("/tmp/x/a.tar.zst"), 2048, MANIFEST)
     first, *others = text_of(answer).splitlines()
     assert first == "/tmp/x/a.tar.zst: 2 runs, 1 file, 2.05 kB"
-    assert "· run b: missing is the accounting. Slurm keeps none." in others
+    assert "· run b: missing accounting. Slurm keeps none." in others
     assert any("notes and tags" in line for line in others)
-    assert "`llmb-tui verify a.tar.zst` checks it" in others[-1]
+    assert "`llmb-tui verify a.tar.zst` checks the archive" in others[-1]
     assert "not forgery" in others[-1]
     assert answer.copy == "/tmp/x/a.tar.zst"
     assert answer.make_document()["missing"] == [{"id": "b", "what": "accounting", "why": "Slurm keeps none."}]
 
 
 @pytest.mark.parametrize(
-    ("outcome", "first"), [("agrees", "All that can be checked agrees."), ("differs", "Not all of it agrees.")]
+    ("outcome", "first"), [("agrees", "Every check that is possible agrees."), ("differs", "Some checks differ.")]
 )
-def test_a_verification_begins_with_its_answer(outcome: str, first: str) -> None:
+def test_a_verification_starts_with_its_result(outcome: str, first: str) -> None:
     findings = (Finding("a", "plan", outcome, "so"), Finding("", "sums", "unknown", ""))  # type: ignore[arg-type]
-    answer = verified("a.tar.zst", Verification(MANIFEST, {"a": RESULT}, findings))
+    answer = verification_answer("a.tar.zst", Verification(MANIFEST, {"a": RESULT}, findings))
     assert text_of(answer).splitlines()[0] == first
     (grid,) = (block for block in answer.make_blocks() if isinstance(block, Grid))
     outcomes = [toned_text(row[2]) for row in grid.table.rows]

@@ -1,4 +1,4 @@
-"""Tables that are wider than the terminal: nothing of them is cut, and their tones stay."""
+"""Tables that are wider than the terminal: no text is cut, and every cell keeps its tone."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ NODES = Table.of(
     ("node", "with", "difference %", ""), [("cn001", 8, 4.5, Toned(WORDS, "warning")), ("cn002", 12, 0.1, "–")]
 )
 SIDES = Table.of(
-    ("", *(f"run number {at}" for at in range(6))),
-    [("step s", *(f"{at}.00" for at in range(6))), ("loss", *([Toned(WORDS, "bad")] * 6))],
+    ("", *(f"run number {number}" for number in range(6))),
+    [("step s", *(f"{number}.00" for number in range(6))), ("loss", *([Toned(WORDS, "bad")] * 6))],
 )
 
 
@@ -23,7 +23,7 @@ def drawn(table: Table, width: int, fold: Fold = "records") -> list[str]:
     return [row.plain.rstrip() for row in answer_rows((Grid("", table, fold),), width)]
 
 
-def test_the_last_column_is_folded_under_itself_where_the_others_fit() -> None:
+def test_the_last_column_is_folded_if_the_others_fit() -> None:
     assert drawn(NODES, 60) == [
         "node   with  difference %",
         "cn001     8           4.5  slow, but all runs with it are",
@@ -33,23 +33,23 @@ def test_the_last_column_is_folded_under_itself_where_the_others_fit() -> None:
     ]
 
 
-def test_rows_become_records_where_even_that_does_not_fit() -> None:
-    found = drawn(NODES, 40)
-    assert found[0] == "cn001"
-    assert max(map(len, found)) <= 40
-    assert " ".join(" ".join(found).split()).startswith(f"cn001 with 8, difference % 4.5, {WORDS} cn002")
+def test_rows_become_records_if_even_that_does_not_fit() -> None:
+    drawn_rows = drawn(NODES, 40)
+    assert drawn_rows[0] == "cn001"
+    assert max(map(len, drawn_rows)) <= 40
+    assert " ".join(" ".join(drawn_rows).split()).startswith(f"cn001 with 8, difference % 4.5, {WORDS} cn002")
 
 
 @pytest.mark.parametrize("width", [40, 60, 76, 116])
-def test_columns_that_do_not_fit_follow_below_with_the_names_of_their_rows(width: int) -> None:
-    found = drawn(SIDES, width, "columns")
-    assert max(map(len, found)) <= width
-    text = "\n".join(found)
-    assert all(f"{at}.00" in text for at in range(6))
+def test_columns_that_do_not_fit_are_below_with_the_names_of_their_rows(width: int) -> None:
+    drawn_rows = drawn(SIDES, width, "columns")
+    assert max(map(len, drawn_rows)) <= width
+    text = "\n".join(drawn_rows)
+    assert all(f"{number}.00" in text for number in range(6))
     parts = text.count("step s")
     assert 1 < parts <= 6
     assert text.count("loss") == parts
-    assert sum(line.split().count("slow,") for line in found) == 6
+    assert sum(line.split().count("slow,") for line in drawn_rows) == 6
 
 
 @pytest.mark.parametrize(("table", "fold", "tone"), [(NODES, "records", "warning"), (SIDES, "columns", "bad")])
@@ -60,6 +60,6 @@ def test_a_cell_keeps_its_tone_at_each_width(table: Table, fold: Fold, tone: str
 
 
 def test_a_long_title_of_a_section_is_folded() -> None:
-    found = answer_rows((Section("word " * 30, (Text("text"),)),), 40)
-    assert max(row.cell_length for row in found) <= 40
-    assert sum(row.plain.split().count("word") for row in found) == 30
+    drawn_rows = answer_rows((Section("word " * 30, (Text("text"),)),), 40)
+    assert max(row.cell_length for row in drawn_rows) <= 40
+    assert sum(row.plain.split().count("word") for row in drawn_rows) == 30

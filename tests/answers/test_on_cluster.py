@@ -42,31 +42,31 @@ def test_a_failed_check_comes_before_a_warning_with_its_fix() -> None:
     assert list(document) == ["id", "title", "status", "found", "needed", "mend", "variables"]
 
 
-def test_files_that_did_not_come_count_in_no_sum() -> None:
+def test_files_that_were_not_fetched_count_in_no_sum() -> None:
     files = tuple(LeftFile(name, "log", size) for name, size in (("a.log", 3000), ("b.log", 500)))
     left = LeftFiles("/lustre/task", files, (("s.out", "It holds tokens."),))
     profile = ("p.nsys-rep", ProfileSummary((KernelTime("k" * 200, 61.5, 1.25, 12_000),), 2.0, 33.0))
     done = (Fetched(files[0], "fetched", 3000), Fetched(files[1], "refused"))
-    heading, came, refused, count, note, caption, _, kernel = lines(
+    heading, fetched, refused, count, note, caption, _, kernel = lines(
         fetched_files("r1", left, Path("here"), done, profile)
     )
     assert heading.split() == ["file", "kind", "size", "state"]
-    assert (came.split()[-1], refused.split()[-1]) == ("fetched", "refused")
-    assert count == "1 file in here; 3 kB came now."
-    assert note == "· note: s.out was left out. It holds tokens."
-    assert caption == "p.nsys-rep: 2 s of kernels, 33.0 % of it NCCL's; the kernels that took longest:"
+    assert (fetched.split()[-1], refused.split()[-1]) == ("fetched", "refused")
+    assert count == "1 file in here, 3 kB of it fetched now."
+    assert note == "· note: s.out was not fetched. It holds tokens."
+    assert caption == "p.nsys-rep: 2 s of kernel time, 33.0 % of it in NCCL. Longest kernels:"
     assert kernel.split() == ["61.5", "1.25", "12,000", "k" * 100]
     nothing = fetched_files("r1", LeftFiles("/lustre/task", ()), Path("here"), (), None)
-    assert lines(nothing) == ["There is no such file below /lustre/task."]
+    assert lines(nothing) == ["No files of the requested kinds in /lustre/task."]
 
 
-def test_a_log_that_is_still_here_is_listed_and_one_that_is_gone_is_named() -> None:
-    gone, here = (LogCopies(make_run(name), ("log",), 2_000_000, NOW) for name in ("gone", "here"))
-    logs = LocalLogs((gone, here), {"held": "Suite s is active."})
-    removed, heading, row, *_, kept = lines(pruned_logs(logs, [gone], NOW))
+def test_remaining_logs_are_a_table_and_removed_logs_are_named() -> None:
+    first, second = (LogCopies(make_run(name), ("log",), 2_000_000, NOW) for name in ("first", "second"))
+    logs = LocalLogs((first, second), {"third": "Suite s is active."})
+    removed, heading, row, *_, kept = lines(pruned_logs(logs, [first], NOW))
     assert removed.startswith("1 log (2 MB) removed")
-    assert removed.endswith(": gone")
+    assert removed.endswith(": first")
     assert heading.split()[0] == "run"
-    assert (row.split()[0], row.endswith("2 MB")) == ("here", True)
-    assert kept == "· note: The log of held stays. Suite s is active."
-    assert lines(pruned_logs(LocalLogs(), (), NOW)) == ["There is no log to remove."]
+    assert (row.split()[0], row.endswith("2 MB")) == ("second", True)
+    assert kept == "· note: The log of run third is kept. Suite s is active."
+    assert lines(pruned_logs(LocalLogs(), (), NOW)) == ["No log can be removed."]

@@ -1,4 +1,4 @@
-"""A report holds the very numbers of the result, needs nothing from outside, and no text in it is markup."""
+"""A report has the numbers of the result and no external resources, and all markup in its texts is escaped."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ VOID = {"meta", "br", "hr", "img", "input", "link", "rect", "path", "circle"}
 
 
 class Page(HTMLParser):
-    """Checks that elements are closed in order, and keeps what a test asks for."""
+    """Parser that checks that elements are closed in order, and collects tags, links, ids and text."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -111,15 +111,15 @@ MADE = report([ONE], NOW)
 
 def facts(made: Answer) -> dict[str, str]:
     blocks = [block for section in sections(made) for block in section.blocks]
-    return {one.label: one.value for block in blocks if isinstance(block, Facts) for one in block.facts}
+    return {fact.label: fact.value for block in blocks if isinstance(block, Facts) for fact in block.facts}
 
 
 def section(made: Answer, title: str) -> str:
-    (found,) = [one for one in sections(made) if one.title == title]
-    return " ".join(" ".join(one.items) for one in found.blocks if isinstance(one, Bullets))
+    (blocks,) = [each.blocks for each in sections(made) if each.title == title]
+    return " ".join(" ".join(block.items) for block in blocks if isinstance(block, Bullets))
 
 
-def test_the_very_numbers_of_the_result() -> None:
+def test_a_report_has_the_numbers_of_the_result() -> None:
     assert RUN.figures is not None
     assert RUN.verdict is not None
     assert RUN.plan.estimate is not None
@@ -143,12 +143,12 @@ def test_the_very_numbers_of_the_result() -> None:
         "cn[001-008]",
     ):
         assert text in page.text
-    table = next(one for one in sections(MADE)[0].blocks if isinstance(one, Grid)).table
+    table = next(block for block in sections(MADE)[0].blocks if isinstance(block, Grid)).table
     assert tuple(map(bare, table.rows[0]))[:3] == ("step time, s", RUN.step_time_s, RUN.plan.estimate.step_time_s)
     assert bare(table.rows[0][3]) == pytest.approx(100 / RUN.verdict.ratio)
 
 
-def test_the_page_needs_nothing_and_parses() -> None:
+def test_the_page_parses_and_has_no_external_resources() -> None:
     page = Page(html(MADE))
     assert page.links == []
     assert not {"script", "link", "img", "iframe", "object", "form"} & set(page.tags)
@@ -163,35 +163,35 @@ def test_the_page_needs_nothing_and_parses() -> None:
     assert "@media print" in html(MADE)
 
 
-def test_what_was_asked_what_ran_and_what_deviates() -> None:
+def test_configuration_environment_and_deviations() -> None:
     known = facts(MADE)
     assert known["GPUs"] == "64 × H100, 8 nodes of 8"
     assert known["Container"] == "nvidia/nemo:25.02.01"
-    assert known["Digest of the container"].startswith("not known")
+    assert known["Digest of the container"].startswith("unknown")
     assert known["Script, SHA-256"] == "ab" * 32
-    assert known["Note of the operator"] == "#weekly after the firmware"
+    assert known["Note"] == "#weekly after the firmware"
     deviations = section(MADE, "Deviations from the published procedure")
     assert "NCCL_NVLS_ENABLE is 1, from the cluster's profile; the recipe has 0." in deviations
     assert "vboost off" in deviations
     assert "not by NVIDIA's launch scripts" in deviations
-    numbers = section(MADE, "How the numbers were made")
+    numbers = section(MADE, "Calculation of the numbers")
     assert "256 sequences of 4,096 tokens" in numbers
     assert "3.85e14 FLOPs" in numbers
 
 
-def test_a_doubtful_run_says_why() -> None:
+def test_a_doubtful_run_has_its_reasons() -> None:
     made = report([reported(make_result("p", 2.0, profiled()))], NOW)
     assert banners(made)[0].result == "WARN"
-    assert "profiled" in section(made, "The verdict and what it rests on")
-    by_hand = make_result(
+    assert "profiled" in section(made, "Verdict and its basis")
+    overridden = make_result(
         "h", 2.0, replace(NEMOTRON, overrides=Overrides(tp=4), options=RunOptions(save_checkpoint=True))
     )
-    deviations = section(report([reported(by_hand)], NOW), "Deviations from the published procedure")
+    deviations = section(report([reported(overridden)], NOW), "Deviations from the published procedure")
     assert "TP is a manual override: 4." in deviations
     assert "save checkpoint" in deviations
 
 
-def test_a_run_without_a_verdict_says_so() -> None:
+def test_a_run_without_a_verdict_has_the_reason() -> None:
     broken = make_result(
         "b",
         [],
@@ -206,13 +206,13 @@ def test_a_run_without_a_verdict_says_so() -> None:
     assert "**No verdict** – The run ended" in markdown(made)
 
 
-def broken_off(run_id: str, stage: Stage = "failed", seconds: float = 1.98) -> ReportedRun:
-    """After the steps that its rule wants, so that it was judged."""
+def interrupted(run_id: str, stage: Stage = "failed", seconds: float = 1.98) -> ReportedRun:
+    """A run that ended after the steps that its rule needs, so that it has a verdict."""
     return reported(make_result(run_id, seconds, stage=stage, steps_done=47, failure=NO_MEMORY))
 
 
 @pytest.mark.parametrize(
-    ("stage", "said"),
+    ("stage", "ending"),
     [
         ("failed", "The run failed after 47 of 50 steps. A GPU ran out of memory."),
         ("timeout", "The run timed out after 47 of 50 steps. A GPU ran out of memory."),
@@ -220,30 +220,30 @@ def broken_off(run_id: str, stage: Stage = "failed", seconds: float = 1.98) -> R
         ("cancelled", "The run was cancelled after 47 of 50 steps."),
     ],
 )
-def test_a_run_that_did_not_end_well_is_headed_by_that_whatever_it_was_until_then(stage: Stage, said: str) -> None:
-    one = broken_off("b", stage)
-    made = report([one], NOW)
+def test_a_failed_run_starts_with_its_end_and_has_no_verdict(stage: Stage, ending: str) -> None:
+    run = interrupted("b", stage)
+    made = report([run], NOW)
     (head,) = banners(made)
     assert head.result == ""
-    assert head.words.startswith(f"{said} Until then it was PASS, as fast as it should be: 100.0 % of the expected")
-    rests = next(part for part in sections(made) if part.title == "The verdict and what it rests on")
-    assert isinstance(rests.blocks[0], Text)
-    assert rests.blocks[0].text.startswith(f"{said} Until then PASS: the expected step time over")
-    several = report([one, reported(make_result("well"))], NOW)
+    assert head.words.startswith(f"{ending} Until then it was PASS, fast enough: 100.0 % of the expected speed.")
+    basis = next(part for part in sections(made) if part.title == "Verdict and its basis")
+    assert isinstance(basis.blocks[0], Text)
+    assert basis.blocks[0].text.startswith(f"{ending} Until then PASS: the expected step time divided by")
+    several = report([run, reported(make_result("done"))], NOW)
     summary = next(block for block in sections(several)[0].blocks if isinstance(block, Grid)).table
     rows = [dict(zip(summary.headings, map(bare, row), strict=True)) for row in summary.rows]
     assert [(row["verdict"], row["speed %"]) for row in rows] == [(None, None), ("PASS", 100.0)]
 
 
-def test_of_several_those_that_did_not_end_well_are_counted_and_take_the_pass_away() -> None:
-    well, slow = (reported(make_result(run_id, seconds)) for run_id, seconds in (("well", 1.98), ("slow", 2.4)))
-    heads = [banners(report(runs, NOW))[0] for runs in ([broken_off("a"), broken_off("b")], [well, broken_off("a")])]
+def test_failed_runs_among_several_are_counted_and_prevent_a_pass() -> None:
+    done, slow = (reported(make_result(run_id, seconds)) for run_id, seconds in (("done", 1.98), ("slow", 2.4)))
+    heads = [banners(report(runs, NOW))[0] for runs in ([interrupted("a"), interrupted("b")], [done, interrupted("a")])]
     assert heads == [
-        Banner("", "Of 2 runs: 2 did not end well."),
-        Banner("", "Of 2 runs: 1 PASS, 1 did not end well."),
+        Banner("", "2 runs: 2 failed or cancelled."),
+        Banner("", "2 runs: 1 PASS, 1 failed or cancelled."),
     ]
-    assert banners(report([slow, broken_off("a", seconds=2.4)], NOW)) == (
-        Banner("FAIL", "Of 2 runs: 1 FAIL, 1 did not end well."),
+    assert banners(report([slow, interrupted("a", seconds=2.4)], NOW)) == (
+        Banner("FAIL", "2 runs: 1 FAIL, 1 failed or cancelled."),
     )
 
 
@@ -254,7 +254,7 @@ RUNAI = RunaiSpec(
 
 
 @pytest.mark.parametrize(
-    ("procedure", "spec", "said"),
+    ("procedure", "spec", "deviation"),
     [
         ("runai", RUNAI, "a Run:ai workload"),
         ("runai", RUNAI, "No NUMA binding."),
@@ -262,39 +262,39 @@ RUNAI = RunaiSpec(
         ("upstream", None, "NVIDIA's scripts, unchanged"),
     ],
 )
-def test_each_procedure_says_in_what_it_deviates(procedure: ProcedureId, spec: RunaiSpec | None, said: str) -> None:
-    one = replace(ONE, result=with_changes(ONE.result, procedure=procedure, spec=spec))
-    made = report([one], NOW)
-    assert said in section(made, "Deviations from the published procedure")
+def test_each_launch_method_has_its_deviations(procedure: ProcedureId, spec: RunaiSpec | None, deviation: str) -> None:
+    run = replace(ONE, result=with_changes(ONE.result, procedure=procedure, spec=spec))
+    made = report([run], NOW)
+    assert deviation in section(made, "Deviations from the published procedure")
     assert ("Digest of the container" in facts(made)) == (spec is None)
     assert html(made)
     assert markdown(made)
 
 
-def test_simulated_is_said_where_the_verdict_is() -> None:
+def test_a_simulated_run_is_named_with_its_verdict() -> None:
     simulated = replace(ONE, result=replace(RUN, facts=LogFacts("nemo2", (), (), 0, simulated=True)))
     made = report([simulated], NOW)
-    assert "no GPU has trained anything" in banners(made)[0].words
+    assert "no GPU trained anything" in banners(made)[0].words
     assert "simulated" in made.subtitle
     several = report([simulated, ONE], NOW)
-    assert banners(several)[0].words == "Of 2 runs: 2 PASS. Simulated: no GPU has trained anything."
+    assert banners(several)[0].words == "2 runs: 2 PASS. Simulated: no GPU trained anything."
 
 
 def several() -> Sequence[ReportedRun]:
     results = [
-        make_result(f"r{at}", seconds, replace(NEMOTRON, scale=gpus), submitted_at=CREATED_AT + 900 * at)
-        for at, (gpus, seconds) in enumerate([(16, 1.98), (64, 2.0), (64, 2.01), (64, 2.02), (256, 2.4)])
+        make_result(f"r{index}", seconds, replace(NEMOTRON, scale=gpus), submitted_at=CREATED_AT + 900 * index)
+        for index, (gpus, seconds) in enumerate([(16, 1.98), (64, 2.0), (64, 2.01), (64, 2.02), (256, 2.4)])
     ]
-    return [reported(one, over_scale=over_scale(CATALOG, one.plan.selection)) for one in results]
+    return [reported(result, over_scale=over_scale(CATALOG, result.plan.selection)) for result in results]
 
 
 def test_several_runs_have_a_summary_and_a_comparison() -> None:
     made = report(several(), NOW)
     assert made.title == "5 runs"
-    assert banners(made) == (Banner("FAIL", "Of 5 runs: 4 PASS, 1 FAIL."),)
-    summary = next(one for one in sections(made)[0].blocks if isinstance(one, Grid))
+    assert banners(made) == (Banner("FAIL", "5 runs: 4 PASS, 1 FAIL."),)
+    summary = next(block for block in sections(made)[0].blocks if isinstance(block, Grid))
     assert [row[0] for row in summary.table.rows] == ["r0", "r1", "r2", "r3", "r4"]
-    assert "For all of them: release 25.04, cluster eos, procedure direct, state done." in summary.caption
+    assert "The same for all: release 25.04, cluster eos, launch our script, state done." in summary.caption
     assert {picture.name for picture in pictures(made.make_blocks())} >= {
         "scale-1",
         "efficiency-1",
@@ -308,31 +308,31 @@ def test_several_runs_have_a_summary_and_a_comparison() -> None:
     assert "noise" in page.text
 
 
-def test_runs_that_are_not_alike_are_refused_with_the_reason() -> None:
+def test_runs_that_are_not_comparable_are_refused_with_the_reason() -> None:
     results = [make_result("a", 2.0), make_result("b", 2.7, replace(NEMOTRON, dtype="bf16", size="340b", scale=128))]
-    made = report([reported(one) for one in results], NOW)
+    made = report([reported(result) for result in results], NOW)
     refusal = remarks(made.make_blocks())[0]
     assert (refusal.label.word, refusal.label.tone) == ("not comparable", "bad")
     assert refusal.text.startswith("The models differ")
     assert "✗ not comparable: The models differ" in Page(html(made)).text
 
 
-def test_a_suite_says_what_it_answers_and_how_each_row_stands() -> None:
-    one = several()[0]
+def test_a_suite_has_its_purpose_and_the_state_of_each_row() -> None:
+    run = several()[0]
     suite = replace(make_suite("weekly", "eos", [(NEMOTRON, "direct")] * 2, kind="acceptance"), id="s1")
-    rows = tuple(replace(row, run_id=run_id) for row, run_id in zip(suite.rows, (one.result.id, "later"), strict=True))
+    rows = tuple(replace(row, run_id=run_id) for row, run_id in zip(suite.rows, (run.result.id, "later"), strict=True))
     profile = SlurmProfile("eos", "eos.example.com", "acct", "batch", "/lustre/llmb")
     plan = plan_suite(replace(suite, rows=rows), CATALOG, profile, Policy())
-    state = RunState(one.result.id, "done", verdict=one.result.verdict)
-    going = progress_of(plan, {one.result.id: RunRecord(one.result.run, state)})
-    made = report([one], NOW, [going])
+    state = RunState(run.result.id, "done", verdict=run.result.verdict)
+    unfinished = progress_of(plan, {run.result.id: RunRecord(run.result.run, state)})
+    made = report([run], NOW, [unfinished])
     assert made.title == "Suite weekly"
-    assert banners(made) == (Banner("PASS", "Of 1 run: 1 PASS."),)
+    assert banners(made) == (Banner("PASS", "1 run: 1 PASS."),)
     assert "#2" in Page(html(made)).text
-    assert facts(made)["Stands"].startswith("1 of 2 runs done: 1 PASS")
-    over = progress_of(plan, {row.run_id: RunRecord(one.result.run, state) for row in rows})
-    assert banners(report([one], NOW, [over])) == (Banner("PASS", "2 of 2 configurations pass."),)
-    assert "nothing yet" in banners(report([], NOW, [progress_of(plan, {})]))[0].words
+    assert facts(made)["Progress"].startswith("1 of 2 runs done: 1 PASS")
+    finished = progress_of(plan, {row.run_id: RunRecord(run.result.run, state) for row in rows})
+    assert banners(report([run], NOW, [finished])) == (Banner("PASS", "2 of 2 configurations pass."),)
+    assert "no verdict yet" in banners(report([], NOW, [progress_of(plan, {})]))[0].words
 
 
 HOSTILE = "<script>alert(1)</script>\"'&<!-- ``` **b** [x](javascript:1) | \x1b]0;x\x07\u202e"
@@ -354,7 +354,7 @@ EVIL = answer_of(
 )
 
 
-def test_hostile_text_stays_text() -> None:
+def test_hostile_text_is_escaped() -> None:
     text = html(EVIL)
     page = Page(text)
     assert "script" not in page.tags
@@ -366,7 +366,7 @@ def test_hostile_text_stays_text() -> None:
         assert "\u202e" not in written
 
 
-def test_markdown_escapes_what_is_markup() -> None:
+def test_markdown_escapes_markup() -> None:
     text = markdown(EVIL)
     outside = re.sub(r"(?ms)^(`{3,})text\n.*?^\1$", "", text)
     assert not re.search(r"(?<!\\)<script", outside)
@@ -381,20 +381,20 @@ def test_markdown_escapes_what_is_markup() -> None:
     assert escaped("1. b") == "1\\. b"
 
 
-def test_a_fence_is_longer_than_what_it_holds() -> None:
+def test_a_fence_is_longer_than_the_fences_in_its_text() -> None:
     text = markdown(answer_of("t", Section("x", (Listing("script", "a\n````\nb"),))))
     assert "`````text\na\n````\nb\n`````" in text
 
 
-def test_the_json_document_has_the_same() -> None:
+def test_the_json_document_has_the_same_content() -> None:
     made = MADE.make_document()
     assert made["verdicts"][0]["result"] == "PASS"
     kinds = {block["kind"] for part in made["sections"] for block in part["blocks"]}
     assert kinds == {"table", "facts", "chart", "text", "list", "listing"}
-    (steps,) = [one for part in made["sections"] for one in part["blocks"] if one.get("name") == "steps"]
+    (steps,) = [block for part in made["sections"] for block in part["blocks"] if block.get("name") == "steps"]
     assert steps["series"][0]["points"][0] == [0, 41.2]
 
 
-def test_a_job_says_its_nodes_and_time() -> None:
+def test_a_job_has_its_duration() -> None:
     job = Job("48123", "run", "COMPLETED", nodes=8, elapsed_s=311.0, node_list="cn[001-008]")
-    assert facts(report([reported(with_changes(RUN, job=job))], NOW))["Time of the job"] == "311 s"
+    assert facts(report([reported(with_changes(RUN, job=job))], NOW))["Duration of the job"] == "311 s"

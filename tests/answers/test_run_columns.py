@@ -1,4 +1,4 @@
-"""One row and one table of columns for all tables of runs."""
+"""All tables of runs use one class of rows and one table of columns."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.baseline.answers import LLMB, OTHER_LAYOUT, PLAIN, SLOW, answer
 _NARROW = 78
 """Cells of a table of runs on a terminal of 80."""
 _MARK = 1
-"""Cells of the column of marks, which is a screen's own. The age, another one, leaves first."""
+"""Cells of the column of marks, which only screens have. Their column of ages is hidden first."""
 _STATE = max(len(state_label(state).text) for state in (*get_args(Stage), *get_args(Submission)))
 SCREENS: tuple[RunTable, ...] = ("runs screen", "results screen", "suite screen")
 NOTE = Note("after the switch was replaced", ("weekly",))
@@ -48,12 +48,12 @@ NEW = RunColumn(
 )
 
 
-def said(tmp_path: Path, name: str, *words: str) -> str:
-    """What a verb prints, without its exit code."""
+def output(tmp_path: Path, name: str, *words: str) -> str:
+    """Output of a verb, without its exit code."""
     return answer(tmp_path / name, words).partition("\n")[2]
 
 
-def test_a_column_that_is_added_to_the_table_alone_is_in_every_output(
+def test_a_column_that_is_added_to_the_table_is_in_every_output(
     tmp_path: Path, services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(table_of_columns, "COLUMNS", (*COLUMNS, NEW))
@@ -62,20 +62,20 @@ def test_a_column_that_is_added_to_the_table_alone_is_in_every_output(
     texts = [gpu_hours_digits(value) for value in values if value is not None]
     assert texts == ["1.8", "4.3"]
 
-    headings, *lines = said(tmp_path, "terminal", "results", *runs).splitlines()
+    headings, *lines = output(tmp_path, "terminal", "results", *runs).splitlines()
     assert headings.endswith(NEW.heading)
     assert [line.split()[-1] for line in lines] == texts
 
-    found = list(csv.DictReader(io.StringIO(said(tmp_path, "csv", "results", *runs, "--format", "csv"))))
-    assert [row["spent_gpu_hours"] for row in found] == list(map(repr, values))
+    written = list(csv.DictReader(io.StringIO(output(tmp_path, "csv", "results", *runs, "--format", "csv"))))
+    assert [row["spent_gpu_hours"] for row in written] == list(map(repr, values))
 
-    documents = json.loads(said(tmp_path, "json", "results", *runs, "--json"))
-    assert [one["result"]["spent_gpu_hours"] for one in documents] == values
+    documents = json.loads(output(tmp_path, "json", "results", *runs, "--json"))
+    assert [document["result"]["spent_gpu_hours"] for document in documents] == values
 
-    markdown = said(tmp_path, "markdown", "results", *runs, "--format", "markdown").splitlines()
+    markdown = output(tmp_path, "markdown", "results", *runs, "--format", "markdown").splitlines()
     assert [line.split(" | ")[-1].rstrip(" |") for line in markdown] == [NEW.heading, "---:", *texts]
 
-    said(tmp_path, "html", "report", *runs, "-o", f"{tmp_path}/report.html")
+    output(tmp_path, "html", "report", *runs, "-o", f"{tmp_path}/report.html")
     page = (tmp_path / "report.html").read_text()
     assert f'<th scope="col" class="number">{NEW.heading}</th>' in page
     rows = [re.findall(r"<t[dh][^>]*>([^<]*)</t[dh]>", row) for row in re.findall(r"<tr>(.*?)</tr>", page)]
@@ -88,21 +88,19 @@ def test_a_column_that_is_added_to_the_table_alone_is_in_every_output(
 
 
 @pytest.mark.parametrize("run_id", [PLAIN, OTHER_LAYOUT, SLOW, LLMB])
-def test_a_row_is_the_same_whether_it_was_made_of_a_result_or_of_its_json(
-    tmp_path: Path, services: Services, run_id: str
-) -> None:
-    (one,) = json.loads(said(tmp_path, "json", "results", run_id, "--json"))
-    by_document, by_result = row_from_document(one), row_from_result(services.history.result(run_id))
+def test_a_row_from_a_result_equals_the_row_from_its_json(tmp_path: Path, services: Services, run_id: str) -> None:
+    (result,) = json.loads(output(tmp_path, "json", "results", run_id, "--json"))
+    by_document, by_result = row_from_document(result), row_from_result(services.history.result(run_id))
     for table in ("jobs", "results", "compare", "compare csv", "report", "results screen"):
         columns = run_columns(table)
         assert Table.by(columns, [by_document]) == Table.by(columns, [by_result])
 
 
-def test_a_row_of_jobs_is_the_same_whether_its_run_was_read_or_kept(services: Services) -> None:
+def test_a_row_of_jobs_from_a_stored_document_equals_the_row_from_the_record(services: Services) -> None:
     record = services.feed.record(PLAIN)
-    kept = document(record.run, record.state) | {"note": NOTE.text, "tags": list(NOTE.tags)}
+    stored = document(record.run, record.state) | {"note": NOTE.text, "tags": list(NOTE.tags)}
     columns = run_columns("jobs")
-    rows = [row_from_document(json.loads(json.dumps(kept))), row_from_record(record, NOTE)]
+    rows = [row_from_document(json.loads(json.dumps(stored))), row_from_record(record, NOTE)]
     first, second = Table.by(columns, rows).rows
     assert first == second
     assert NOTE.words in first
@@ -114,13 +112,13 @@ def test_a_table_names_each_of_its_columns_once(table: RunTable) -> None:
     assert len(names) == len(set(names))
 
 
-def test_the_csv_of_nvidias_rules_keeps_its_headings() -> None:
+def test_the_csv_of_nvidias_rules_has_stable_headings() -> None:
     headings = Table.for_programs(run_columns("rule csv"), []).headings
     assert ",".join(headings) == "run or log,rule,status,mean s,stdev s,TFLOPS/GPU,TFLOPS stdev,samples"
 
 
 @pytest.mark.parametrize("table", SCREENS)
-def test_columns_that_stay_on_a_narrow_screen_fit_it(table: RunTable) -> None:
+def test_columns_that_are_never_hidden_fit_a_narrow_screen(table: RunTable) -> None:
     kept = [column for column in run_columns(table) if not column.drop]
     widths = [_MARK, *(column.width or _STATE for column in kept)]
     assert sum(widths) + len(widths) - 1 <= _NARROW
@@ -139,11 +137,11 @@ def test_a_run_that_ended_badly_has_no_verdict_in_a_narrow_column(services: Serv
 
 
 def test_a_log_of_unknown_origin_has_unknown_cells(tmp_path: Path, home: Path) -> None:
-    (one,) = json.loads(said(tmp_path, "log", "results", str(home / "foreign.log"), "--json"))
-    (cells,) = Table.by(run_columns("results"), [row_from_document(one)]).texts()
-    found = dict(zip([column.heading for column in run_columns("results")], cells, strict=True))
-    assert [found[name] for name in ("procedure", "state", "expected s", "tokens/s", "MFU %")] == ["–"] * 5
-    assert (found["steps"], found["step s"]) == ("50/50", "4.36")
+    (result,) = json.loads(output(tmp_path, "log", "results", str(home / "foreign.log"), "--json"))
+    (cells,) = Table.by(run_columns("results"), [row_from_document(result)]).texts()
+    texts = dict(zip([column.heading for column in run_columns("results")], cells, strict=True))
+    assert [texts[name] for name in ("launch", "state", "expected s", "tokens/s", "MFU %")] == ["–"] * 5
+    assert (texts["steps"], texts["step s"]) == ("50/50", "4.36")
 
 
 def test_a_run_that_is_done_without_a_verdict_is_not_shown_as_good(services: Services) -> None:

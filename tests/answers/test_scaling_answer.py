@@ -25,17 +25,17 @@ def test_a_curve_has_a_row_for_each_scale_with_the_published_figures() -> None:
     assert [picture.name for picture in pictures(answer.make_blocks())] == ["scale-1", "efficiency-1"]
 
 
-def test_charts_reach_to_twice_the_largest_scale_that_was_measured() -> None:
+def test_charts_extend_to_twice_the_largest_measured_scale() -> None:
     runs = [make_result(f"r{gpus}", 2.0, replace(NEMOTRON, scale=gpus)) for gpus in (16, 64)]
     (curve,) = scaling_curves(runs)
     chart = pictures(scaling([(curve, over_scale(CATALOG, NEMOTRON))]).make_blocks())[0].chart
     assert max(chart.x.known) == 128
 
 
-def test_the_pictures_of_several_curves_have_names_of_their_own() -> None:
+def test_the_pictures_of_several_curves_have_different_names() -> None:
     both = [replace(NEMOTRON, dtype=dtype, scale=gpus) for dtype in ("bf16", "fp8") for gpus in (16, 64)]
-    curves = scaling_curves([make_result(f"r{at}", 2.0, one) for at, one in enumerate(both)])
+    curves = scaling_curves([make_result(f"r{index}", 2.0, selection) for index, selection in enumerate(both)])
     answer = scaling([(curve, ()) for curve in curves])
     names = [picture.name for picture in pictures(answer.make_blocks())]
     assert len(set(names)) == len(names) == 4
-    assert [one["label"] for one in answer.make_document()] == [curve.label for curve in curves]
+    assert [document["label"] for document in answer.make_document()] == [curve.label for curve in curves]

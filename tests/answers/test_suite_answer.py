@@ -27,18 +27,18 @@ def unfinished(services: Services) -> SuiteProgress:
 
 def cells(answer: Answer, *headings: str) -> list[tuple[str, ...]]:
     (grid,) = (block for block in answer.make_blocks() if isinstance(block, Grid))
-    places = [grid.table.headings.index(heading) for heading in headings]
-    return [tuple(cell_text(row[at]) for at in places) for row in grid.table.rows]
+    indexes = [grid.table.headings.index(heading) for heading in headings]
+    return [tuple(cell_text(row[index]) for index in indexes) for row in grid.table.rows]
 
 
 def facts(answer: Answer) -> dict[str, str]:
-    found = (block for block in answer.make_blocks() if isinstance(block, Facts))
-    return {fact.label: fact.value for block in found for fact in block.facts}
+    blocks = (block for block in answer.make_blocks() if isinstance(block, Facts))
+    return {fact.label: fact.value for block in blocks for fact in block.facts}
 
 
 def remarks(answer: Answer) -> Sequence[str]:
-    found = (block for block in answer.make_blocks() if isinstance(block, Remarks))
-    return [remark.text for block in found for remark in block.items]
+    blocks = (block for block in answer.make_blocks() if isinstance(block, Remarks))
+    return [remark.text for block in blocks for remark in block.items]
 
 
 def test_a_run_that_is_not_submitted_has_an_expected_step_time_and_no_measured_one(unfinished: SuiteProgress) -> None:
@@ -52,7 +52,7 @@ def test_a_run_that_is_not_submitted_has_an_expected_step_time_and_no_measured_o
     assert shown.make_document() == progress_document(unfinished)
 
 
-def test_a_suite_that_is_over_has_its_answer_and_nothing_that_remains(services: Services) -> None:
+def test_a_finished_suite_has_its_outcome_and_no_remaining_work(services: Services) -> None:
     progress = services.suites.progress(services.suites.load(SUITE))
     shown = submitted_suite(progress)
     assert facts(shown) == {}
@@ -71,11 +71,11 @@ def test_a_run_that_cannot_be_read_is_unknown_and_its_file_is_named(services: Se
     assert "\n" not in remark
 
 
-def test_a_plan_has_the_cost_of_its_runs_and_what_is_against_them(unfinished: SuiteProgress) -> None:
-    against = error("account", "The account is closed.", "Choose another account.")
-    plan = replace(unfinished.plan, suite_blockers=(against,))
+def test_a_plan_has_the_cost_of_its_runs_and_its_problems(unfinished: SuiteProgress) -> None:
+    problem = error("account", "The account is closed.", "Choose another account.")
+    plan = replace(unfinished.plan, suite_blockers=(problem,))
     shown = planned_suite(plan)
-    assert cells(shown, "nodes", "expected s", "from s", "to s", "source", "GPU-hours")[0] == (
+    assert cells(shown, "nodes", "expected s", "low s", "high s", "source", "GPU-hours")[0] == (
         "2", "1.98", "1.901", "2.059", "published", "0.4",
     )  # fmt: skip
     assert list(facts(shown)) == ["cost", "training", "submission"]
@@ -83,10 +83,10 @@ def test_a_plan_has_the_cost_of_its_runs_and_what_is_against_them(unfinished: Su
     assert shown.make_document() == plan_document(plan)
 
 
-def test_the_list_of_suites_says_how_each_stands(services: Services) -> None:
-    found = [services.suites.progress(suite) for suite in services.suites.all()]
-    assert cells(suites(found), "suite", "runs") == [
+def test_the_list_of_suites_has_the_progress_of_each(services: Services) -> None:
+    listed = [services.suites.progress(suite) for suite in services.suites.all()]
+    assert cells(suites(listed), "suite", "runs") == [
         (UNFINISHED, "2 of 4 runs done: 2 PASS · 2 not submitted"),
         (SUITE, "3 of 3 runs done: 3 PASS"),
     ]
-    assert [one["id"] for one in suites(found).make_document()] == [UNFINISHED, SUITE]
+    assert [document["id"] for document in suites(listed).make_document()] == [UNFINISHED, SUITE]

@@ -1,4 +1,4 @@
-"""Charts as SVG: well-formed, nothing from outside, text stays text, and values where they belong."""
+"""Charts as SVG: well-formed, without external resources, with escaped text and values at their places."""
 
 from __future__ import annotations
 
@@ -38,32 +38,33 @@ def parsed(chart: Chart | None) -> tuple[str, Xml.Element]:
 
 
 def texts(root: Xml.Element) -> list[str]:
-    return [one.text or "" for one in root.iter(f"{NAMESPACE}text")]
+    return [element.text or "" for element in root.iter(f"{NAMESPACE}text")]
 
 
 @pytest.mark.parametrize("name", list(CHARTS))
-def test_a_chart_is_well_formed_and_needs_nothing(name: str) -> None:
+def test_a_chart_is_well_formed_and_has_no_external_resources(name: str) -> None:
     text, root = parsed(CHARTS[name])
     assert root.tag == f"{NAMESPACE}svg"
     assert root.find(f"{NAMESPACE}title") is not None
-    assert (root.findtext(f"{NAMESPACE}desc") or "").count(" ") > 5, "who does not see it is told what is seen"
+    assert (root.findtext(f"{NAMESPACE}desc") or "").count(" ") > 5, "a description for readers who cannot see it"
     assert "prefers-color-scheme:dark" in text
     assert re.findall(r"https?://|url\(|href|@import|<script", text) == ["http://"], "only the name of SVG itself"
     assert not re.search(r"\b(?:nan|inf)\b", text)
 
 
 def assert_readable(root: Xml.Element) -> None:
-    """Every label lies in the picture, and none covers another."""
+    """Assert that every label is in the picture and covers no other label."""
     width, height = map(float, root.attrib["viewBox"].split()[2:])
     boxes = []
-    for one in root.iter(f"{NAMESPACE}text"):
-        wide = 6.2 * len(one.text or "")
-        left = float(one.attrib["x"]) - {"middle": wide / 2, "end": wide}.get(one.attrib.get("text-anchor", ""), 0.0)
-        boxes.append((left, float(one.attrib["y"]) - 9, left + wide, float(one.attrib["y"]), one.text))
+    for element in root.iter(f"{NAMESPACE}text"):
+        wide, bottom = 6.2 * len(element.text or ""), float(element.attrib["y"])
+        offset = {"middle": wide / 2, "end": wide}.get(element.attrib.get("text-anchor", ""), 0.0)
+        left = float(element.attrib["x"]) - offset
+        boxes.append((left, bottom - 9, left + wide, bottom, element.text))
         assert -2 <= left <= left + wide <= width + 14
-        assert 0 < float(one.attrib["y"]) <= height
-    for at, (left, top, right, bottom, text) in enumerate(boxes):
-        for other in boxes[at + 1 :]:
+        assert 0 < bottom <= height
+    for index, (left, top, right, bottom, text) in enumerate(boxes):
+        for other in boxes[index + 1 :]:
             covers = left < other[2] and other[0] < right and top < other[3] and other[1] < bottom
             assert not covers, (text, other[4])
 
@@ -103,26 +104,28 @@ def test_a_chart_of_any_runs_is_readable(seed: int) -> None:
     assert_readable(parsed(history_chart(history))[1])
 
 
-def test_the_value_of_the_run_is_said() -> None:
+def test_the_value_of_the_run_is_a_label() -> None:
     for name in ("steps", "scale"):
         assert "1.97 s" in texts(parsed(CHARTS[name])[1])
     assert "10 % slower" in texts(parsed(CHARTS["history"])[1])
 
 
-def test_roles_have_shapes_of_their_own() -> None:
+def test_each_role_has_its_own_shape() -> None:
     text, root = parsed(CHARTS["scale"])
-    assert {one.tag.removeprefix(NAMESPACE) for one in root.iter() if "published" in one.get("class", "")} == {"circle"}
+    assert {shape.tag.removeprefix(NAMESPACE) for shape in root.iter() if "published" in shape.get("class", "")} == {
+        "circle"
+    }
     assert "estimated hollow" in text
     assert 'class="this" d="M' in text
 
 
-def test_a_step_outside_is_an_arrow() -> None:
+def test_a_step_outside_the_chart_is_an_arrow() -> None:
     text, _ = parsed(CHARTS["steps"])
     assert "h8l-4 -6z" in text
     assert "iteration 0: 40" in text
 
 
-def test_hostile_text_stays_text() -> None:
+def test_hostile_text_is_escaped() -> None:
     evil = "</text><script>alert(1)</script>&\x1b]0;x\x07\u202e\ufffe\"'"
     chart = Chart(
         "x",
@@ -137,10 +140,10 @@ def test_hostile_text_stays_text() -> None:
     assert "<script" not in text
     assert "\x1b" not in text
     assert "\u202e" not in text
-    assert any("</text><script>alert(1)</script>&" in one for one in texts(root))
+    assert any("</text><script>alert(1)</script>&" in text for text in texts(root))
 
 
-def test_a_part_of_a_page_brings_neither_style_nor_address() -> None:
+def test_a_chart_in_a_page_has_neither_style_nor_namespace() -> None:
     chart = CHARTS["steps"]
     assert chart is not None
     text = svg(chart, style=False)

@@ -1,4 +1,4 @@
-"""Tables in their three forms."""
+"""Tables as CSV, Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def test_no_text_is_a_formula_of_a_spreadsheet() -> None:
     assert {row[1] for row in rows[1:]} == {"-1.5"}
 
 
-def test_no_text_is_mathematics() -> None:
+def test_markdown_escapes_mathematics() -> None:
     assert unmarked("$SCRATCH/x:$PATH a^2") == r"\$SCRATCH/x:\$PATH a\^2"
 
 
-def test_markdown_takes_no_text_for_markup_and_puts_numbers_to_the_right() -> None:
+def test_markdown_escapes_markup_and_aligns_numbers_to_the_right() -> None:
     assert table_markdown(TABLE).splitlines() == [
         r"| run | step\_s | nodes |",
         "| --- | ---: | ---: |",
@@ -50,11 +50,11 @@ def test_markdown_takes_no_text_for_markup_and_puts_numbers_to_the_right() -> No
     ]
 
 
-def test_a_person_reads_four_digits_and_no_powers_of_ten() -> None:
+def test_people_read_four_digits_and_no_powers_of_ten() -> None:
     assert [cell_text(cell) for cell in (392725.4, 0.01234567, 2.0, 12345, math.inf)] == [
         "392,725", "0.01235", "2", "12,345", "–",
     ]  # fmt: skip
 
 
-def test_json_has_no_word_that_json_does_not_know() -> None:
+def test_json_has_null_for_numbers_that_are_not_finite() -> None:
     assert json.loads(json_line({"loss": math.nan, "all": (1, math.inf)})) == {"loss": None, "all": [1, None]}

@@ -1,4 +1,4 @@
-"""Blocks as rows: what fits is aligned, what does not is folded, and a pipe gets every cell on one line."""
+"""Blocks as rows: aligned if they fit, else folded; a pipe gets every cell on one line."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ def test_cells_and_remarks_keep_their_tone() -> None:
     assert remark.head[0].tone == "warning"
 
 
-def test_labels_stand_in_one_column_and_a_long_one_above_its_value() -> None:
+def test_labels_are_in_one_column_and_a_long_label_is_above_its_value() -> None:
     facts = Facts((Fact("nodes", "8"), Fact("a label that is longer than any column", "x"), Fact("steps", "50")))
     assert texts(facts) == ["nodes  8", "a label that is longer than any column", "       x", "steps  50"]
 
 
 def test_lines_of_a_difference_have_tones() -> None:
-    found = list(rows([Listing("script", "-old\n+new\n same", diff=True)]))
-    assert [row.body[0].tone for row in found[1:]] == ["bad", "good", "quiet"]
+    listed = list(rows([Listing("script", "-old\n+new\n same", diff=True)]))
+    assert [row.body[0].tone for row in listed[1:]] == ["bad", "good", "quiet"]

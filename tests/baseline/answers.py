@@ -146,7 +146,8 @@ def difference(before: Any, now: Any, at: str = "$", *, values: bool = True) -> 
     if isinstance(before, dict):
         if list(before) != list(now):
             return f"{at}: keys {list(before)} are {list(now)}"
-        prose = PROSE | {"found"} if "what" in before else PROSE  # `found` of a validity check is data
+        # `found` of a validity check is data, and so is a `title`, except that of a report's section.
+        prose = PROSE | ({"found"} if "what" in before else {"title"} if "blocks" in before else set())
         prose |= {"name"} if "configuration" in before else set()  # a group's label
         found = (difference(before[key], now[key], f"{at}.{key}", values=values and key not in prose) for key in before)
     elif isinstance(before, list) and not (values and len(before) != len(now)):

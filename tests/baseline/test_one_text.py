@@ -53,7 +53,7 @@ def numbers(one: Mapping[str, Any]) -> dict[str, tuple[float, str]]:
 def expected_numbers(estimate: Mapping[str, Any]) -> dict[str, tuple[float, str]]:
     """The same, of an estimate's JSON object."""
     printed = estimate["method"] == "published"
-    write = quantities.given if printed else quantities.step_time_digits
+    write = quantities.plain_number if printed else quantities.step_time_digits
     band = quantities.step_time_range_digits(estimate["low_s"], estimate["high_s"])
     return {
         "expected": (estimate["step_time_s"], write(estimate["step_time_s"])),

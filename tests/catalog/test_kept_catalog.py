@@ -63,10 +63,10 @@ def test_a_changed_file_is_read_again(services: Services) -> None:
 def test_a_broken_preset_is_told_each_time(services: Services) -> None:
     (services.places.presets / "more.toml").write_text("what")
     for one in (services, again(services)):
-        told: list[object] = []
-        one.on_broken_file = told.append
+        errors: list[object] = []
+        one.on_broken_file = errors.append
         assert one.catalog.broken
-        assert len(told) == 1
+        assert len(errors) == 1
 
 
 @pytest.mark.parametrize("damage", ["", "{}", "[]", "\0", '{"stamp": 1, "parts": [1, 2, 3]}', "cut", "nested", "form"])

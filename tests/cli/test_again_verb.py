@@ -1,4 +1,4 @@
-"""`submit --again`: what a run was, once more, with one thing changed; nothing is sent without the usual yes."""
+"""`submit --again`: repeat a run with a change; nothing is submitted without the usual confirmation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from llmb_tui.cli import main
 from llmb_tui.cli.arguments import parser
 from llmb_tui.cli.flags import selection_mapping
-from llmb_tui.cli.request import fill_from
+from llmb_tui.cli.request import fill_from_run
 from llmb_tui.cluster.login_profile import NO_SSH_CONFIG
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.launch.run import Run
@@ -20,7 +20,7 @@ from llmb_tui.services import Services
 from llmb_tui.store.paths import UserPaths
 from tests.kit.runs import CATALOG, NEMOTRON, PLAN, intended_run, make_run, request_for
 
-# Nothing listens there.
+# Nothing listens on its port.
 EOS = SlurmProfile(
     "eos", "127.0.0.1", "acct", "batch", "/lustre",
     port=9, known_hosts="/nonexistent", user="me", ssh_config=NO_SSH_CONFIG,
@@ -44,7 +44,7 @@ def of(selection: Selection, **fields: Any) -> Run:
 
 def filled(run: Run, *words: str) -> Any:
     arguments = parser().parse_args(["submit", "--again", run.id, *words])
-    fill_from(run, arguments)
+    fill_from_run(run, arguments)
     return arguments
 
 
@@ -55,56 +55,58 @@ def chosen(run: Run, *words: str) -> Selection:
 @pytest.mark.parametrize(
     "selection", [NEMOTRON, ODD, replace(NEMOTRON, options=RunOptions(profile=True, profile_start=0))]
 )
-def test_without_a_change_it_is_what_it_was(selection: Selection) -> None:
+def test_submit_again_without_flags_repeats_the_selection(selection: Selection) -> None:
     assert chosen(of(selection)) == selection
     arguments = filled(of(selection, procedure="upstream"))
     assert (arguments.cluster, arguments.procedure) == ("eos", "upstream")
 
 
-def test_a_flag_changes_one_thing_and_it_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_flag_changes_one_value_and_the_change_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert chosen(of(ODD), "--scale", "64") == replace(ODD, scale=64)
-    assert capsys.readouterr().err == "As run before, but for scale 64.\n"
+    assert capsys.readouterr().err == "Configuration of run before, except for scale 64.\n"
     assert chosen(of(ODD), "-w", "nemotron4-340b@25.12", "-s", "340b").release == "25.12"
     arguments = filled(of(NEMOTRON), "--cluster", "selene", "--procedure", "direct")
     assert (arguments.cluster, arguments.procedure) == ("selene", "direct")
 
 
-def test_a_run_of_llmb_run_is_started_by_us_and_that_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_of_llmb_run_is_submitted_by_another_launch_method(capsys: pytest.CaptureFixture[str]) -> None:
     assert filled(of(NEMOTRON, procedure="llmb")).procedure is None
-    assert "need not be like it" in capsys.readouterr().err
+    assert "another launch method" in capsys.readouterr().err
     assert filled(of(NEMOTRON, procedure="runai")).procedure == "direct"
 
 
 @pytest.mark.parametrize(
-    ("run", "words", "said"),
+    ("run", "words", "printed"),
     [
         (of(NEMOTRON), (), "Add --yes"),
         (of(NEMOTRON), ("--set", "limits.gpu_hours=1"), "GPU-hours"),
         (of(NEMOTRON), ("--scale", "7"), "cannot be launched"),
-        (of(NEMOTRON), ("--resume", "before"), "as it was agreed to"),
+        (of(NEMOTRON), ("--resume", "before"), "as it was confirmed"),
         (of(NEMOTRON, cluster="gone"), (), "gone"),
         (of(replace(NEMOTRON, release="1.0")), (), "1.0"),
         (of(replace(NEMOTRON, workload="gone")), (), "gone"),
         (of(replace(NEMOTRON, size="1b")), (), "15b"),
     ],
 )
-def test_what_stands_against_it_is_said(
-    services: Services, run: Run, words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+def test_an_impossible_repeat_is_refused_with_the_reason(
+    services: Services, run: Run, words: tuple[str, ...], printed: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     services.runs.save(run)
     assert main(["submit", "--again", "before", *words]) == 1
-    assert said in capsys.readouterr().err
+    assert printed in capsys.readouterr().err
     assert len(services.runs.all()) == 1
 
 
-def test_there_is_no_such_run(services: Services, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_run_is_refused(services: Services, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["submit", "--again", "nothing"]) == 1
     assert "no run nothing" in capsys.readouterr().err
     assert services.runs.all() == ()
 
 
-def test_it_is_made_by_the_same_checks_and_never_twice(services: Services, capsys: pytest.CaptureFixture[str]) -> None:
-    """The cluster does not answer: nothing was sent, and the run that it was made of stays as it was."""
+def test_a_repeat_is_not_submitted_if_its_cluster_is_down(
+    services: Services, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing was submitted, and the repeated run is unchanged."""
     services.runs.save(intended_run(request_for(NEMOTRON, EOS), "before"))
     before = services.runs.load("before")
     assert main(["submit", "--again", "before", "--yes"]) == 2

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 IGNORED = ("sh", "-c", 'trap "" HUP; exec "$0" "$@"')
-"""What `nohup` does to the signal, and to all that is started below it."""
+"""Command that ignores the signal for all processes that it starts, like `nohup`."""
 
 
 @pytest.mark.parametrize("before", [(), IGNORED], ids=["by itself", "below nohup"])
-def test_closing_the_terminal_ends_the_program_that_nobody_signals(tmp_path: Path, before: tuple[str, ...]) -> None:
-    """As below `make`: the terminal is not that of its own session, so the kernel sends it nothing."""
+def test_closing_the_terminal_ends_a_program_that_gets_no_signal(tmp_path: Path, before: tuple[str, ...]) -> None:
+    """As with `make`: the terminal belongs to another session, so the kernel sends no signal."""
     ours, its = pty.openpty()
     environment = {**os.environ, "HOME": str(tmp_path), "TERM": "xterm-256color", "LLMB_TUI_STATE_DIR": str(tmp_path)}
     command = [*before, sys.executable, "-m", "llmb_tui"]

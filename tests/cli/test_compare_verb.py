@@ -1,4 +1,4 @@
-"""`compare` as another program sees it: tables, JSON, what is refused, and the nodes that runs were slow with."""
+"""`compare` as another program sees it: tables, JSON, refusals, and nodes on which runs were slow."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ Ended = Callable[..., None]
 
 @pytest.fixture
 def ended(tmp_path: Path) -> Ended:
-    """A run that came to its end: its id, the time of each of its steps, and what else is to be otherwise."""
+    """Stores a finished run with an id, the time of each step and other settings."""
     runs = Runs(UserPaths(tmp_path / "config", tmp_path / "state"))
 
     def make(run_id: str, seconds: float, selection: Selection = NEMOTRON, *, nodes: str = "", **spec: Any) -> None:
         made = plan(CATALOG, selection)
         job = Job("7", "run", "COMPLETED", node_list=nodes) if nodes else None
-        at = CREATED_AT + len(runs.all())
+        created_at = CREATED_AT + len(runs.all())
         run = make_run(run_id, plan=made, spec=replace(make_spec(run_id), **spec), job=job, job_state="COMPLETED")
-        runs.save(replace(run, created_at=at, submitted_at=at, log_read=True))
+        runs.save(replace(run, created_at=created_at, submitted_at=created_at, log_read=True))
         runs.save_script(run_id, f"#!/bin/bash\n# {run_id}\nexport MINE={spec.get('vboost', False)}\n")
         (runs.folder(run_id) / "log").write_text("".join(STEP.format(step, seconds) for step in range(50)))
 
@@ -64,7 +64,7 @@ def test_runs_side_by_side(ended: Ended, tmp_path: Path) -> None:
     done = ask(tmp_path, ("fp8a", "bf16a"))
     assert done.returncode == 0
     lines = done.stdout.splitlines()
-    assert lines[0] == "Differences, by the time that a GPU takes for a token: different precisions."
+    assert lines[0] == "Differences of the GPU time per token, compared for: different precisions."
     assert "35 % ± 0.1 % slower" in lines[2]
     (run,) = (line for line in lines if line.startswith("fp8a "))
     assert "529,584" in run
@@ -72,31 +72,31 @@ def test_runs_side_by_side(ended: Ended, tmp_path: Path) -> None:
     assert "plan  dtype: fp8 → bf16" in lines
 
 
-def test_before_against_after_and_what_changed(ended: Ended, tmp_path: Path) -> None:
-    for at, seconds in enumerate((1.98, 2.00, 1.99)):
-        ended(f"old{at}", seconds)
-    for at, seconds in enumerate((2.05, 2.06)):
-        ended(f"new{at}", seconds, vboost=True)
+def test_two_sides_are_compared_and_their_changes_named(ended: Ended, tmp_path: Path) -> None:
+    for index, seconds in enumerate((1.98, 2.00, 1.99)):
+        ended(f"old{index}", seconds)
+    for index, seconds in enumerate((2.05, 2.06)):
+        ended(f"new{index}", seconds, vboost=True)
     words = ("new0", "new1", "--against", "old0", "old1", "old2")
-    one = document(tmp_path, *words)
-    (difference,) = one["differences"]
-    assert [one["groups"][difference[side]]["runs"] for side in ("base", "other")] == [
+    comparison = document(tmp_path, *words)
+    (difference,) = comparison["differences"]
+    assert [comparison["groups"][difference[side]]["runs"] for side in ("base", "other")] == [
         ["old0", "old1", "old2"],
         ["new0", "new1"],
     ]
     assert (difference["outcome"], difference["basis"]) == ("slower", "repeats")
     assert difference["difference_pct"] == pytest.approx(100 * (2.055 / 1.99 - 1))
-    assert one["purpose"] == "changes"
-    assert (one["changed"]["before"], one["changed"]["after"]) == ("old2", "new1")
-    assert [change["name"] for change in one["changed"]["changes"]] == ["vboost"]
+    assert comparison["purpose"] == "changes"
+    assert (comparison["changed"]["before"], comparison["changed"]["after"]) == ("old2", "new1")
+    assert [change["name"] for change in comparison["changed"]["changes"]] == ["vboost"]
     diff = [line.strip() for line in ask(tmp_path, (*words, "--diff")).stdout.splitlines()]
     assert diff[diff.index("-export MINE=False") + 1] == "+export MINE=True"
 
 
-def test_each_side_has_a_curve_of_its_own(ended: Ended, tmp_path: Path) -> None:
+def test_each_side_has_its_own_curve(ended: Ended, tmp_path: Path) -> None:
     for side, seconds in (("old", (1.98, 2.0)), ("new", (1.98, 2.4))):
-        for gpus, one in zip((64, 128), seconds, strict=True):
-            ended(f"{side}{gpus}", one, replace(NEMOTRON, scale=gpus))
+        for gpus, step_s in zip((64, 128), seconds, strict=True):
+            ended(f"{side}{gpus}", step_s, replace(NEMOTRON, scale=gpus))
     curves = document(tmp_path, "new64", "new128", "--against", "old64", "old128")["scaling"]
     assert [[point["efficiency_pct"] for point in curve["points"]] for curve in curves] == [
         pytest.approx([100, 82.5]),
@@ -105,7 +105,7 @@ def test_each_side_has_a_curve_of_its_own(ended: Ended, tmp_path: Path) -> None:
     assert [curve["label"].endswith(", against") for curve in curves] == [False, True]
 
 
-def test_what_is_simulated_is_called_so(ended: Ended, tmp_path: Path) -> None:
+def test_runs_on_a_simulated_cluster_are_labelled(ended: Ended, tmp_path: Path) -> None:
     ended("one", 1.98)
     services = Services(UserPaths(tmp_path / "config", tmp_path / "state"))
     services.clusters.save(SlurmProfile("eos", "localhost", "a", "p", "/x", notice="simulated, clock x60"))
@@ -113,26 +113,24 @@ def test_what_is_simulated_is_called_so(ended: Ended, tmp_path: Path) -> None:
         assert "eos: simulated, clock x60" in ask(tmp_path, words).stderr
 
 
-def test_what_may_not_be_compared_answers_1_with_the_reason(ended: Ended, tmp_path: Path) -> None:
+def test_incomparable_runs_exit_with_1_and_the_reason(ended: Ended, tmp_path: Path) -> None:
     ended("fp8a", 1.98)
     ended("bf16a", 2.67, BF16)
     done = ask(tmp_path, ("fp8a", "bf16a", "--for", "repeats"))
     assert done.returncode == 1
     assert "✗ not comparable: The precisions differ: fp8 (fp8a), bf16 (bf16a)." in done.stdout.splitlines()
-    reason = (
-        "These runs are not compared, because of their precision. Name other runs, or with --for what is compared: "
-    )
+    reason = "These runs are not compared, because of their precision. Name other runs, or state with --for what "
     assert done.stderr.startswith(reason)
     csv = ask(tmp_path, ("fp8a", "bf16a", "--for", "repeats", "--format", "csv"))
     assert reason in csv.stderr
     assert csv.stderr.startswith("not comparable: The precisions differ")
     assert csv.stdout.splitlines()[0].startswith("run,configuration,release")
-    one = document(tmp_path, "fp8a", "bf16a", "--for", "repeats", code=1)
-    assert [remark["aspect"] for remark in one["refusals"]] == ["precision"]
-    assert one["differences"] == []
+    comparison = document(tmp_path, "fp8a", "bf16a", "--for", "repeats", code=1)
+    assert [remark["aspect"] for remark in comparison["refusals"]] == ["precision"]
+    assert comparison["differences"] == []
 
 
-def test_a_scaling_curve_in_each_form(ended: Ended, tmp_path: Path) -> None:
+def test_a_scaling_curve_in_each_format(ended: Ended, tmp_path: Path) -> None:
     for gpus, seconds in ((16, 2.0), (64, 2.05), (1024, 2.2)):
         ended(f"on{gpus}", seconds, replace(NEMOTRON, scale=gpus))
     runs = ("on1024", "on16", "on64")
@@ -147,33 +145,34 @@ def test_a_scaling_curve_in_each_form(ended: Ended, tmp_path: Path) -> None:
     assert len(csv) == 4
 
 
-def test_suites_stand_for_their_runs(ended: Ended, tmp_path: Path) -> None:
+def test_a_suite_is_replaced_by_its_runs(ended: Ended, tmp_path: Path) -> None:
     suites = Services(UserPaths(tmp_path / "config", tmp_path / "state")).suites
-    old, new, empty = (f"s25112308000{at}aaaa" for at in range(3))
+    old, new, empty = (f"s25112308000{index}aaaa" for index in range(3))
     for suite_id, name, seconds in ((old, "old", 1.98), (new, "new", 2.08), (empty, "empty", 0.0)):
         made = make_suite(name, "eos", [(NEMOTRON, "direct"), (BF16, "direct"), (BF16, "direct")])
-        rows = tuple(replace(row, run_id=f"{name}{at}") for at, row in enumerate(made.rows))
+        rows = tuple(replace(row, run_id=f"{name}{index}") for index, row in enumerate(made.rows))
         suites.save(replace(made, id=suite_id, rows=rows))
         for row in rows[:2] if seconds else ():  # the third was not submitted
             ended(row.run_id, seconds * (1.35 if row.selection.dtype == "bf16" else 1), row.selection)
-    one = document(tmp_path, new, "--against", old)
-    pairs = [[one["groups"][pair[side]]["runs"] for side in ("base", "other")] for pair in one["differences"]]
+    comparison = document(tmp_path, new, "--against", old)
+    groups = comparison["groups"]
+    pairs = [[groups[pair[side]]["runs"] for side in ("base", "other")] for pair in comparison["differences"]]
     assert pairs == [[["old0"], ["new0"]], [["old1"], ["new1"]]]
     assert [run["id"] for run in document(tmp_path, old)["runs"]] == ["old0", "old1"]
-    assert "has no run yet" in ask(tmp_path, (empty,)).stderr
+    assert "has no runs yet" in ask(tmp_path, (empty,)).stderr
 
 
-def test_a_run_that_failed_is_shown_and_left_out(ended: Ended, tmp_path: Path) -> None:
+def test_a_failed_run_is_shown_and_excluded(ended: Ended, tmp_path: Path) -> None:
     ended("good", 1.98)
     ended("short", 1.98)
     log = tmp_path / "state" / "runs" / "short" / "log"
     log.write_text("".join(log.read_text().splitlines(keepends=True)[:20]))
-    one = document(tmp_path, "good", "short")
-    assert [run["left_out"] is None for run in one["runs"]] == [True, False]
+    comparison = document(tmp_path, "good", "short")
+    assert [run["left_out"] is None for run in comparison["runs"]] == [True, False]
     alone = ask(tmp_path, ("short",))
     assert alone.returncode == 1
     assert "not comparable: None of these runs counts." in alone.stdout
-    assert alone.stderr.startswith("None of these runs counts. Name runs that are done")
+    assert alone.stderr.startswith("Nothing to compare: none of these runs is valid. Name runs that are done")
     sides = ask(tmp_path, ("good", "--against", "short"))
     assert sides.returncode == 1
     assert "No run has a counterpart on the other side." in sides.stdout
@@ -181,38 +180,38 @@ def test_a_run_that_failed_is_shown_and_left_out(ended: Ended, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "message"),
     [
-        ((), "Nothing to compare was named."),
+        ((), "No run to compare is named."),
         (("nobody",), "There is no run"),
-        (("good", "--against", "good"), "Run good stands on both sides."),
+        (("good", "--against", "good"), "Run good is on both sides."),
         (("good", "--for", "fun"), "invalid choice: 'fun'"),
-        (("good", "--cluster", "eos"), "--cluster goes with --nodes."),
-        (("--nodes", "--diff"), "--nodes goes with no other flag of comparisons."),
+        (("good", "--cluster", "eos"), "`compare` takes --cluster only with --nodes."),
+        (("--nodes", "--diff"), "`compare --nodes` takes no --against, --diff or --for."),
     ],
 )
-def test_wrong_requests(ended: Ended, tmp_path: Path, words: tuple[str, ...], says: str) -> None:
+def test_wrong_requests(ended: Ended, tmp_path: Path, words: tuple[str, ...], message: str) -> None:
     ended("good", 1.98)
     done = ask(tmp_path, words)
     assert done.returncode == 1
-    assert says in done.stderr
+    assert message in done.stderr
 
 
 def test_a_slow_node_and_the_list_to_copy(ended: Ended, tmp_path: Path) -> None:
     numbers = random.Random(4)
     cluster = [f"cn{number:03}" for number in range(1, 17)]
-    for at in range(30):
+    for index in range(30):
         nodes = numbers.sample(cluster, 8)
-        ended(f"run{at}", (2.07 if "cn007" in nodes else 1.98) + numbers.random() / 100, nodes=",".join(nodes))
-    one = document(tmp_path, "--nodes")
-    assert one["suspected"] == ["cn007"]
-    assert one["exclude"] == "--exclude=cn007"
-    assert one["nodes"][0]["difference_pct"] == pytest.approx(4.5, abs=0.3)
+        ended(f"run{index}", (2.07 if "cn007" in nodes else 1.98) + numbers.random() / 100, nodes=",".join(nodes))
+    comparison = document(tmp_path, "--nodes")
+    assert comparison["suspected"] == ["cn007"]
+    assert comparison["exclude"] == "--exclude=cn007"
+    assert comparison["nodes"][0]["difference_pct"] == pytest.approx(4.5, abs=0.3)
     done = ask(tmp_path, ("--nodes", "--cluster", "eos"))
     assert done.stdout.splitlines()[-1] == "--exclude=cn007"
     assert "A node is suspected if" in done.stdout
     assert document(tmp_path, "--nodes", "--cluster", "other")["runs"] == 0
 
 
-def test_the_flag_knows_every_purpose() -> None:
+def test_the_flag_accepts_every_purpose() -> None:
     assert get_args(Purpose) == _PURPOSES

@@ -1,4 +1,4 @@
-"""`config`, and what the other verbs do with files that cannot be read."""
+"""`config`, and the other verbs with unreadable files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def clusters(tmp_path: Path) -> Path:
     return folder
 
 
-def test_path_names_every_place_and_who_chose_it(call: Any, tmp_path: Path) -> None:
+def test_path_prints_every_path_and_its_origin(call: Any, tmp_path: Path) -> None:
     places = json.loads(call("config", "path", "--json").stdout)
     assert places["clusters"] == {"path": str(tmp_path / "config" / "clusters"), "from": "LLMB_TUI_CONFIG_DIR"}
     assert places["journal"]["from"] == "default"
@@ -44,7 +44,7 @@ def test_path_names_every_place_and_who_chose_it(call: Any, tmp_path: Path) -> N
     assert all(name in text for name in ("config", "presets", "state", "runs"))
 
 
-def test_show_says_where_each_setting_comes_from(call: Any, clusters: Path) -> None:
+def test_show_prints_the_origin_of_each_setting(call: Any, clusters: Path) -> None:
     shown = json.loads(call("config", "show", "--json").stdout)
     (cluster,) = shown["clusters"]
     assert cluster["file"] == str(clusters / "eos.toml")
@@ -57,15 +57,13 @@ def test_show_says_where_each_setting_comes_from(call: Any, clusters: Path) -> N
 
 
 @pytest.mark.usefixtures("clusters")
-def test_validate_is_content_with_what_fits(call: Any) -> None:
+def test_validate_accepts_valid_files(call: Any) -> None:
     done = call("config", "validate", "--json")
     assert (done.returncode, json.loads(done.stdout)) == (0, {"ok": True, "files": 1, "faults": []})
     assert call("config", "validate").stdout.endswith("no faults\n")
 
 
-def test_validate_names_file_line_field_and_mend_of_everything_that_is_wrong(
-    call: Any, clusters: Path, tmp_path: Path
-) -> None:
+def test_validate_prints_file_line_field_and_fix_of_every_fault(call: Any, clusters: Path, tmp_path: Path) -> None:
     (clusters / "bad.toml").write_text(
         'name = "bad"\nhost = "h"\naccount = "a b"\npartition = "p"\ninstall_dir = "/i"\n'
     )
@@ -94,7 +92,7 @@ def test_validate_names_file_line_field_and_mend_of_everything_that_is_wrong(
     assert "bad.toml, line 3" in text
 
 
-def test_validate_tries_the_examples_of_own_failure_rules(call: Any, tmp_path: Path) -> None:
+def test_validate_checks_the_examples_of_custom_failure_rules(call: Any, tmp_path: Path) -> None:
     failures = tmp_path / "config" / "failures"
     failures.mkdir(parents=True)
     rule = '[[submit]]\nwords = ["no GPUs"]\nreason = "ask for GPUs."\nfix = "See the wiki."\nexamples = ["{}"]\n'
@@ -113,12 +111,12 @@ def test_validate_tries_the_examples_of_own_failure_rules(call: Any, tmp_path: P
 
 def test_a_journal_that_cannot_be_read_is_a_fault(call: Any) -> None:
     path = Path(json.loads(call("config", "path", "--json").stdout)["journal"]["path"])
-    path.mkdir(parents=True)  # root may read any file, but nobody a directory
+    path.mkdir(parents=True)  # a directory cannot be read as a file, not even by root
     done = call("config", "validate", "--json")
     assert [Path(fault["file"]).name for fault in json.loads(done.stdout)["faults"]] == ["journal.jsonl"]
 
 
-def test_broken_files_are_passed_over_with_a_word(call: Any, clusters: Path, tmp_path: Path) -> None:
+def test_broken_files_are_ignored_with_a_message(call: Any, clusters: Path, tmp_path: Path) -> None:
     save_profile(clusters, replace(EOS, name="nil", env=()))
     (clusters / "bad.toml").write_text("name = 1\n")
     presets = tmp_path / "config" / "presets"
@@ -133,7 +131,7 @@ def test_broken_files_are_passed_over_with_a_word(call: Any, clusters: Path, tmp
     assert "bad.toml" in found.stderr
 
 
-def test_a_broken_cluster_that_is_asked_for_says_why(call: Any, clusters: Path) -> None:
+def test_a_broken_cluster_file_is_reported_when_it_is_needed(call: Any, clusters: Path) -> None:
     (clusters / "bad.toml").write_text("name = 1\n")
     done = call("doctor", "bad")
     assert done.returncode == 1

@@ -1,4 +1,4 @@
-"""`disk`: what is named goes by what is known when it goes, whenever it was listed."""
+"""`disk`: a removal is checked against the state at that moment, not at the time of the list."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ IMAGE = "images/nvidia+nemo+25.02.01.sqsh"
 
 @pytest.fixture
 def install(tmp_path: Path, user_places: UserPaths, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """With an image of ours; and an operator on the login node, whose queue is empty."""
+    """Install directory with an image of this program; the test runs on the login node, whose queue is empty."""
     install = tmp_path / "install"
     for path in (IMAGE, ".llmb-tui/steps/image-nvidia+nemo+25.02.01/log", "bin/squeue"):
         (install / path).parent.mkdir(parents=True)
@@ -30,12 +30,14 @@ def install(tmp_path: Path, user_places: UserPaths, monkeypatch: pytest.MonkeyPa
     return install
 
 
-def test_what_is_needed_since_the_question_was_asked_stays(
+def test_an_item_that_a_run_needs_by_now_is_kept(
     install: Path, user_places: UserPaths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The question may stand for hours."""
+    """The user may take hours to answer."""
     runs = Services(user_places).runs
-    monkeypatch.setattr("llmb_tui.cli.disk.agree", lambda *_: runs.save(make_run("b", job_state="PENDING")))
+    monkeypatch.setattr(
+        "llmb_tui.cli.disk.require_confirmation", lambda *_: runs.save(make_run("b", job_state="PENDING"))
+    )
     assert main(["disk", "eos", "--remove", IMAGE]) == 1
     assert "Run b is active" in capsys.readouterr().err
     assert (install / IMAGE).exists()

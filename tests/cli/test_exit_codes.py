@@ -1,4 +1,4 @@
-"""What verbs answer with that say how runs ended: 4 for one that did not end well, 3 for a FAIL, 2 for a cluster."""
+"""Exit codes of verbs that report how runs ended: 4 for a failed run, 3 for a FAIL, 2 for a failed cluster."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from llmb_tui.watch.runs_feed import RunsFeed
 from llmb_tui.watch.state import RunState
 from tests.kit.runs import make_run
 
-# Nothing listens there.
+# Nothing listens on its port.
 EOS = SlurmProfile(
     "eos", "127.0.0.1", "acct", "batch", "/lustre",
     port=9, known_hosts="/nonexistent", user="me", ssh_config=NO_SSH_CONFIG,
@@ -28,8 +28,8 @@ EOS = SlurmProfile(
 STEP = "Training epoch 0, iteration {0}/49 | global_step: {0} | train_step_timing in s: {1} | consumed_samples: {0}\n"
 
 
-class Seen:
-    """A monitor of a run that has nothing more to say than what is here, over a link of this state."""
+class IdleMonitor:
+    """Monitor of a run without new data, over a link in the given state."""
 
     def __init__(self, feed: RunsFeed, run_id: str, link: str) -> None:
         self._state = replace(feed.record(run_id).state, link=link)  # type: ignore[arg-type] # one of them
@@ -41,7 +41,7 @@ class Seen:
 
 
 class Machine:
-    """What this machine remembers of runs."""
+    """Runs that are stored on this machine."""
 
     def __init__(self, services: Services) -> None:
         self.services = services
@@ -62,11 +62,11 @@ def machine(user_places: UserPaths) -> Machine:
 
 
 @pytest.fixture
-def _seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(RunsFeed, "monitor", lambda feed, run_id: Seen(feed, run_id, "live"))
+def _idle_monitor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RunsFeed, "monitor", lambda feed, run_id: IdleMonitor(feed, run_id, "live"))
 
 
-@pytest.mark.usefixtures("_seen")
+@pytest.mark.usefixtures("_idle_monitor")
 @pytest.mark.parametrize(
     ("ended", "word", "code"),
     [
@@ -80,40 +80,40 @@ def _seen(monkeypatch: pytest.MonkeyPatch) -> None:
         (("CANCELLED", 10, 1.98), "cancelled", 4),
     ],
 )
-def test_a_run_that_is_over_answers_how_it_ended(
+def test_the_exit_code_of_a_finished_run_is_that_of_its_end(
     machine: Machine, ended: tuple[str, int, float], word: str, code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     job_state, steps, seconds = ended
     run_id = machine.remember(make_run(job_state=job_state), steps, seconds)
     for verb in (["results", run_id], ["watch", run_id], ["watch", run_id, "--once"]):
         assert main([*verb, "--json"]) == code
-        said = capsys.readouterr().out
-        assert f'"state": "{word}"' in said or (verb == ["watch", run_id] and not said)
+        printed = capsys.readouterr().out
+        assert f'"state": "{word}"' in printed or (verb == ["watch", run_id] and not printed)
 
 
-@pytest.mark.usefixtures("_seen")
-def test_a_log_that_is_not_whole_here_is_no_success(machine: Machine) -> None:
-    """The cluster answers, and its log cannot be read."""
+@pytest.mark.usefixtures("_idle_monitor")
+def test_an_incomplete_log_is_not_a_success(machine: Machine) -> None:
+    """The cluster answers, but the log cannot be read."""
     run_id = machine.remember(make_run(job_state="COMPLETED", log_read=False), 30)
     for verb in (["results", run_id], ["watch", run_id, "--once"], ["watch", run_id]):
         assert main(verb) == 2, verb
 
 
-@pytest.mark.usefixtures("_seen")
+@pytest.mark.usefixtures("_idle_monitor")
 @pytest.mark.parametrize("log_read", [True, None])
-def test_a_copy_that_cannot_be_read_is_no_run_without_steps(
+def test_an_unreadable_copy_is_not_a_run_without_steps(
     machine: Machine, log_read: bool | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run_id = machine.remember(make_run(job_state="COMPLETED", log_read=log_read))
     (machine.services.runs.folder(run_id) / "log").mkdir()
     for verb in (["watch", run_id, "--once"], ["watch", run_id], ["logs", run_id]):
         assert main(verb) == 2, verb
-        said = "".join(capsys.readouterr())
-        assert "log cannot be read" in said
-        assert "before its first step" not in said
+        printed = "".join(capsys.readouterr())
+        assert "log cannot be read" in printed
+        assert "before its first step" not in printed
 
 
-def test_a_failed_job_that_somebody_started_again_is_asked_about_and_cancelled(
+def test_a_requeued_job_is_cancelled_after_a_confirmation(
     machine: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     questions: list[str] = []
@@ -122,9 +122,9 @@ def test_a_failed_job_that_somebody_started_again_is_asked_about_and_cancelled(
         questions.append(question)
         return True
 
-    def monitor(feed: RunsFeed, run_id: str) -> Seen:
+    def monitor(feed: RunsFeed, run_id: str) -> IdleMonitor:
         feed.runs.save(replace(feed.runs.load(run_id), job_state="RUNNING"))
-        return Seen(feed, run_id, "live")
+        return IdleMonitor(feed, run_id, "live")
 
     monkeypatch.setattr(RunsFeed, "monitor", monitor)
     monkeypatch.setattr(RunsFeed, "settle", lambda feed, run_id, *_: feed.runs.load(run_id))
@@ -146,27 +146,27 @@ def test_a_run_without_a_job(
     for verb in ("results {}", "watch {} --once", "logs {}" if code in (0, 2) else "watch {}"):
         capsys.readouterr()
         assert main(verb.format(run_id).split()) == code
-        said = capsys.readouterr()
-        assert ("it is not known yet" in said.err) == (submission == "unknown")
-    assert code != 4 or said.out.splitlines()[1:] == [f"  {state_label(submission).word}", "verdict: none. Because."]
+        printed = capsys.readouterr()
+        assert ("it is not known yet" in printed.err) == (submission == "unknown")
+    assert code != 4 or printed.out.splitlines()[1:] == [f"  {state_label(submission).word}", "verdict: none. Because."]
 
 
-@pytest.mark.usefixtures("_seen")
-def test_a_run_that_goes_on_is_no_failure_and_one_that_is_not_followed_any_more_is(machine: Machine) -> None:
+@pytest.mark.usefixtures("_idle_monitor")
+def test_an_active_run_is_no_failure_unless_it_is_no_longer_followed(machine: Machine) -> None:
     run_id = machine.remember(make_run(), 10)
     assert main(["results", run_id]) == main(["watch", run_id, "--once"]) == 0
-    assert main(["watch", run_id]) == 2, "it returned before the run ended: the cluster does not let us in"
+    assert main(["watch", run_id]) == 2, "it returned before the run ended: the cluster refused the login"
 
 
-def test_a_cluster_that_cannot_be_asked_is_a_failure(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(RunsFeed, "monitor", lambda feed, run_id: Seen(feed, run_id, "lost"))
+def test_a_cluster_that_does_not_answer_is_a_failure(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RunsFeed, "monitor", lambda feed, run_id: IdleMonitor(feed, run_id, "lost"))
     run_id = machine.remember(make_run(), 10)
     assert main(["watch", run_id, "--once"]) == 2
 
 
-@pytest.mark.usefixtures("_seen")
+@pytest.mark.usefixtures("_idle_monitor")
 @pytest.mark.parametrize("outcome", ["asked for", "carried out", "not carried out"])
-def test_a_cancel_whose_answer_was_lost_is_said(
+def test_a_cancel_without_an_answer_is_reported(
     machine: Machine, outcome: CancelOutcome, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = make_run(job_state="CANCELLED" if outcome == "carried out" else "RUNNING")
@@ -174,15 +174,15 @@ def test_a_cancel_whose_answer_was_lost_is_said(
     note = machine.services.runs.load(run_id).cancel_note
     for words in (["watch", run_id, "--once"], ["results", run_id], ["jobs"]):
         main([*words, "--json"])
-        said = capsys.readouterr()
-        assert f'"cancel": "{outcome}"' in said.out
-        assert (note in said.err) == (words != ["jobs"] or outcome != "carried out"), "lists name what is open"
+        printed = capsys.readouterr()
+        assert f'"cancel": "{outcome}"' in printed.out
+        assert (note in printed.err) == (words != ["jobs"] or outcome != "carried out"), "lists name what is open"
 
 
-def test_the_lines_of_a_watch_say_what_became_of_a_cancel(
+def test_watch_prints_the_outcome_of_a_cancel(
     machine: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Another program asks for it while this one watches, and it is carried out."""
+    """Another process requests the cancel during the watch, and it is carried out."""
     run = make_run()
     run_id = machine.remember(run, 10)
     runs = machine.services.runs
@@ -200,8 +200,8 @@ def test_the_lines_of_a_watch_say_what_became_of_a_cancel(
 
     monkeypatch.setattr(RunsFeed, "monitor", lambda *_: Cancelled())
     assert main(["watch", run_id, "--json"]) == 4
-    said = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [(one["state"], one["cancel"]) for one in said] == [
+    printed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(one["state"], one["cancel"]) for one in printed] == [
         ("measuring", None),
         ("measuring", "asked for"),
         ("cancelled", "asked for"),
@@ -209,7 +209,7 @@ def test_the_lines_of_a_watch_say_what_became_of_a_cancel(
     ]
 
 
-def test_of_several_runs_the_first_that_applies(machine: Machine) -> None:
+def test_several_runs_exit_with_the_first_code_that_applies(machine: Machine) -> None:
     well = machine.remember(make_run("well", job_state="COMPLETED"), 50)
     slow = machine.remember(make_run("slow", job_state="COMPLETED"), 50, 9.9)
     lost = machine.remember(make_run("lost", job_state="NODE_FAIL"), 10)
@@ -218,11 +218,11 @@ def test_of_several_runs_the_first_that_applies(machine: Machine) -> None:
     assert main(["results", slow, lost, well]) == 4
 
 
-@pytest.mark.usefixtures("_seen")
+@pytest.mark.usefixtures("_idle_monitor")
 @pytest.mark.parametrize(
     ("job_state", "word"), [(None, "submitted"), ("PENDING", "queued"), ("CONFIGURING", "queued"), ("RUNNING", "image")]
 )
-def test_a_run_that_nobody_has_looked_at_is_submitted(
+def test_a_run_without_a_state_is_submitted(
     machine: Machine, job_state: str | None, word: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     machine.remember(make_run(job_state=job_state))
@@ -230,27 +230,27 @@ def test_a_run_that_nobody_has_looked_at_is_submitted(
     assert f'"state": "{word}"' in capsys.readouterr().out
 
 
-def test_results_read_what_was_not_read_of_a_log(
+def test_results_read_the_rest_of_a_log(
     machine: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A run that was submitted and never watched; `jobs` saw that it is over."""
+    """The run was submitted and never watched; `jobs` found that it has finished."""
     run_id = machine.remember(make_run(job_state="COMPLETED", log_read=False))
     assert main(["results", run_id, run_id, "--json"]) == 2
-    said = capsys.readouterr()
-    assert "has not been read" in said.out
-    assert "before its first step" not in said.out
-    assert said.err.count("eos: ") == 1, "a cluster that does not answer is asked once"
+    printed = capsys.readouterr()
+    assert "has not been read" in printed.out
+    assert "before its first step" not in printed.out
+    assert printed.err.count("eos: ") == 1, "a cluster that does not answer is asked once"
 
-    def read(feed: RunsFeed, run_id: str) -> Seen:
+    def read(feed: RunsFeed, run_id: str) -> IdleMonitor:
         machine.remember(feed.runs.load(run_id), 50)
-        return Seen(feed, run_id, "live")
+        return IdleMonitor(feed, run_id, "live")
 
     monkeypatch.setattr(RunsFeed, "monitor", read)
     assert main(["results", run_id, "--json"]) == 0
     assert "PASS" in capsys.readouterr().out
 
 
-def test_a_log_that_was_read_is_not_asked_for_again(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_complete_log_is_not_read_again(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
     for run in (make_run("a", job_state="FAILED", log_read=True), make_run("b", job_state="FAILED")):
         run_id = machine.remember(run, 0 if run.log_read else 3)
         assert main(["results", run_id, "--json"]) == 4

@@ -1,4 +1,4 @@
-"""`fetch` on a login node that is this machine: what comes, what does not, and what is never written to."""
+"""`fetch` from this machine as the login node: fetched, refused and untouched files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def task(home: Path, tmp_path: Path) -> Path:
-    """A run's folder on the cluster, with what it left there."""
+    """Folder of a run on the cluster, with its files."""
     folder = tmp_path / "lustre" / "task"
     (folder / "nsys_profile").mkdir(parents=True)
     (folder / "code" / "deep").mkdir(parents=True)
@@ -58,7 +58,7 @@ def states(document: dict[str, Any]) -> dict[str, str]:
     return {file["name"]: file["state"] for file in document["files"]}
 
 
-def test_everything_byte_for_byte_and_the_second_time_nothing(home: Path, task: Path, tmp_path: Path) -> None:
+def test_all_files_are_fetched_once(home: Path, task: Path, tmp_path: Path) -> None:
     to = tmp_path / "here"
     document = fetch(home, "--to", str(to), "--yes")
     names = ["empty.err", "log-acct-acct.t_48123_0.out", "nsys_profile/profile_1.nsys-rep", "torch_profile/rank0.json"]
@@ -70,13 +70,13 @@ def test_everything_byte_for_byte_and_the_second_time_nothing(home: Path, task: 
         {"name": "sbatch_acct-acct.t_48123.out", "why": document["left_out"][0]["why"]},
     ]  # fmt: skip
     assert "tokens" in document["left_out"][0]["why"]
-    again = fetch(home, "--to", str(to))  # without --yes: nothing is to come
+    again = fetch(home, "--to", str(to))  # without --yes, because no file is missing
     assert set(states(again).values()) == {"here"}
     assert {file["bytes_fetched"] for file in again["files"]} == {0}
 
 
 @pytest.mark.usefixtures("task")
-def test_it_goes_on_at_the_byte_where_it_was(home: Path, tmp_path: Path) -> None:
+def test_a_partial_file_is_continued(home: Path, tmp_path: Path) -> None:
     part = tmp_path / "here" / "nsys_profile" / "profile_1.nsys-rep.part"
     part.parent.mkdir(parents=True)
     part.write_bytes(PROFILE[:200_000])
@@ -93,7 +93,7 @@ def test_it_goes_on_at_the_byte_where_it_was(home: Path, tmp_path: Path) -> None
     [b"mine", PROFILE + b"more", PROFILE[:70_000] + b"x" + PROFILE[70_001:100_000]],
     ids=["short", "longer", "changed"],
 )
-def test_another_file_of_that_name_is_not_touched(home: Path, tmp_path: Path, name: str, other: bytes) -> None:
+def test_another_file_of_the_same_name_is_kept(home: Path, tmp_path: Path, name: str, other: bytes) -> None:
     there = tmp_path / "here" / "nsys_profile" / name
     there.parent.mkdir(parents=True)
     there.write_bytes(other)
@@ -104,7 +104,7 @@ def test_another_file_of_that_name_is_not_touched(home: Path, tmp_path: Path, na
     assert there.read_bytes() == other
 
 
-def test_links_here_and_there_are_not_followed(home: Path, task: Path, tmp_path: Path) -> None:
+def test_links_on_either_side_are_not_followed(home: Path, task: Path, tmp_path: Path) -> None:
     secret, outside = tmp_path / "id_rsa", tmp_path / "outside"
     secret.write_text("key")
     outside.mkdir()
@@ -124,7 +124,7 @@ def test_links_here_and_there_are_not_followed(home: Path, task: Path, tmp_path:
     assert not any(path.name == "id_rsa" for path in to.rglob("*"))
 
 
-def test_a_folder_that_became_a_link_after_the_look_is_not_read(
+def test_a_folder_that_became_a_link_meanwhile_is_not_read(
     home: Path, task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     away = tmp_path / "elsewhere"
@@ -145,7 +145,7 @@ def test_a_folder_that_became_a_link_after_the_look_is_not_read(
 
 
 @pytest.mark.usefixtures("task")
-def test_without_a_yes_nothing_comes(home: Path, tmp_path: Path) -> None:
+def test_nothing_is_fetched_without_a_confirmation(home: Path, tmp_path: Path) -> None:
     error = fetch(home, "--to", str(tmp_path / "here"), code=1)["error"]
     assert "--yes" in error["fix"]
     assert not (tmp_path / "here").exists()
@@ -153,7 +153,7 @@ def test_without_a_yes_nothing_comes(home: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("task")
-def test_what_there_is_is_shown_with_its_size_and_nsys_is_missed_in_words(home: Path, tmp_path: Path) -> None:
+def test_files_are_listed_with_sizes_and_a_missing_nsys_is_reported(home: Path, tmp_path: Path) -> None:
     words = ("fetch", "mine", "--profiles", "--to", str(tmp_path / "here"), "--yes")
     done = verbs.run(words, verbs.environment(home, PATH=all_but("nsys", tmp_path / "programs")))
     assert done.returncode == 0, done.stderr
@@ -162,7 +162,7 @@ def test_what_there_is_is_shown_with_its_size_and_nsys_is_missed_in_words(home: 
     assert "`nsys` is not on this machine or on the login node" in done.stderr
 
 
-def test_a_run_that_left_nothing_and_one_that_is_gone(home: Path, task: Path, tmp_path: Path) -> None:
+def test_a_run_without_files_and_a_missing_folder(home: Path, task: Path, tmp_path: Path) -> None:
     for path in task.rglob("*.nsys-rep"):
         path.unlink()
     assert fetch(home, "--profiles", "--to", str(tmp_path / "here"))["files"] == []
@@ -171,7 +171,7 @@ def test_a_run_that_left_nothing_and_one_that_is_gone(home: Path, task: Path, tm
 
 
 @pytest.mark.usefixtures("task")
-def test_of_a_run_on_runai_it_is_said_what_cannot_be_fetched(home: Path) -> None:
+def test_fetching_from_runai_is_refused_with_the_path(home: Path) -> None:
     spec = make_spec("mine")
     runai = RunaiSpec(
         run_id="mine", experiment="e", workload="w", kind="distributed", project="p", node_pool=None, nodes=1,
@@ -185,15 +185,15 @@ def test_of_a_run_on_runai_it_is_said_what_cannot_be_fetched(home: Path) -> None
 
 
 @pytest.mark.usefixtures("task")
-def test_a_person_at_a_terminal_is_asked(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_asks_for_a_confirmation(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
     def confirm(question: str) -> bool:
         asked.append(question)
         return len(asked) > 1
 
-    monkeypatch.setattr("llmb_tui.cli.fetch.has_terminal", lambda: True)
-    monkeypatch.setattr("llmb_tui.cli.fetch.confirm", confirm)
+    monkeypatch.setattr("llmb_tui.cli.user.has_terminal", lambda: True)
+    monkeypatch.setattr("llmb_tui.cli.user.confirm", confirm)
     for code in (1, 0):
         fetch(home, "--to", str(tmp_path / "here"), code=code)
         assert (tmp_path / "here").exists() == (code == 0)

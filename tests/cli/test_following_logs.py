@@ -1,4 +1,4 @@
-"""`logs RUN -f`: each line of every start once, and what is the matter while none comes. The monitor is made up."""
+"""`logs RUN -f`: each line of every start once, and notes about the connection. The monitor is a stand-in."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Follow = Callable[[Callable[[Publish], RunState]], None]
 
 @pytest.fixture
 def folder(user_places: UserPaths) -> Path:
-    """Of a run that goes on, `going`."""
+    """Folder of the active run `going`."""
     runs = Services(user_places).runs
     runs.save(make_run("going"))
     return runs.folder("going")
@@ -31,7 +31,7 @@ def folder(user_places: UserPaths) -> Path:
 
 @pytest.fixture
 def follow(monkeypatch: pytest.MonkeyPatch) -> Follow:
-    """Lets this happen to the run that is followed."""
+    """Sets the events of the followed run."""
 
     def let(happen: Callable[[Publish], RunState]) -> None:
         class Watched:
@@ -49,7 +49,7 @@ def append(path: Path, text: str) -> None:
         file.write(text)
 
 
-def test_a_file_is_followed_until_somebody_ends_it(
+def test_a_file_is_followed_until_the_user_interrupts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     log, more = tmp_path / "train.out", iter(("o\n", "three\n"))
@@ -65,13 +65,13 @@ def test_a_file_is_followed_until_somebody_ends_it(
     assert capsys.readouterr().out == "one\ntwo\nthree\n"
 
 
-def test_the_lines_of_a_start_before_come_whole_before_those_of_the_next(
+def test_all_lines_of_a_start_come_before_those_of_the_next(
     folder: Path, follow: Follow, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def happen(publish: Publish) -> RunState:
         append(folder / "log", "one\ntw")
         publish(RunState("going", "measuring"))
-        # All of this between two looks at the copies.
+        # All of this happens between two reads of the copies.
         append(folder / "log", "o\nthree")
         append(folder / "log.1", "four\nfi")
         append(folder / "log.1-1", "six\n")
@@ -84,7 +84,7 @@ def test_the_lines_of_a_start_before_come_whole_before_those_of_the_next(
     assert capsys.readouterr().out.split() == ["one", "two", "three", "four", "fi", "six", "seven", "eight"]
 
 
-def test_it_begins_with_the_newest_start(folder: Path, follow: Follow, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_begins_at_the_newest_start(folder: Path, follow: Follow, capsys: pytest.CaptureFixture[str]) -> None:
     append(folder / "log", "one\n")
     append(folder / "log.1", "two\n")
     follow(lambda _: RunState("going", "done", log_name="log.1"))
@@ -92,44 +92,38 @@ def test_it_begins_with_the_newest_start(folder: Path, follow: Follow, capsys: p
     assert capsys.readouterr().out == "two\n"
 
 
-def test_a_cluster_that_lets_nobody_in_is_no_end_of_the_log(
+def test_a_refused_login_is_not_the_end_of_the_log(
     folder: Path, follow: Follow, capsys: pytest.CaptureFixture[str]
 ) -> None:
     append(folder / "log", "one\n")
     follow(lambda _: RunState("going", "start", link="closed", link_note="eos-login refused the login."))
     assert main(["logs", "going", "-f"]) == 2
-    said = capsys.readouterr()
-    assert said.out == "one\n"
-    assert said.err.count("eos-login refused the login.") == 1
+    printed = capsys.readouterr()
+    assert printed.out == "one\n"
+    assert printed.err.count("eos-login refused the login.") == 1
     assert main(["logs", "going", "-f", "--json"]) == 2
     line, error = map(json.loads, capsys.readouterr().out.splitlines())
     assert (line, error["error"]["why"]) == ({"line": "one"}, "eos-login refused the login.")
 
 
-def test_a_log_that_was_not_read_to_its_end_is_none_either(
-    folder: Path, follow: Follow, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unreadable_log_is_a_failure(folder: Path, follow: Follow, capsys: pytest.CaptureFixture[str]) -> None:
     append(folder / "log", "one\n")
     note = "/lustre/log cannot be read: Permission denied."
     follow(lambda _: RunState("going", "failed", link="live", link_note=note, log_unread=True))
     assert main(["logs", "going", "-f"]) == 2
-    said = capsys.readouterr()
-    assert said.out == "one\n"
-    assert said.err.count(note) == 1
+    printed = capsys.readouterr()
+    assert printed.out == "one\n"
+    assert printed.err.count(note) == 1
 
 
-def test_a_job_that_ended_without_a_line_is_not_passed_over_in_silence(
-    folder: Path, follow: Follow, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_job_without_a_line_is_reported(folder: Path, follow: Follow, capsys: pytest.CaptureFixture[str]) -> None:
     append(folder / "log", "")
     follow(lambda _: RunState("going", "failed", link="live"))
     assert main(["logs", "going", "-f"]) == 0
-    assert "no line of its log is here" in capsys.readouterr().err
+    assert "has no line of its log" in capsys.readouterr().err
 
 
-def test_what_is_the_matter_is_said_meanwhile_and_once(
-    folder: Path, follow: Follow, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_each_note_is_printed_once(folder: Path, follow: Follow, capsys: pytest.CaptureFixture[str]) -> None:
     append(folder / "log", "one\n")
 
     def happen(publish: Publish) -> RunState:

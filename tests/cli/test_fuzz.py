@@ -1,4 +1,4 @@
-"""Verbs with odd arguments, and files that are damaged: a sentence each, never a traceback, and only that file is lost.
+"""Verbs with odd arguments and damaged files: each gives a message, never a traceback, and affects no other file.
 
 The cases are made from a fixed seed; all of them run in this process.
 """
@@ -59,9 +59,9 @@ def places(user_places: UserPaths, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def _answers(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
     code = main(words)
-    said = capsys.readouterr()
-    assert "internal error" not in said.err, (words, said.err)
-    return code, said.out, said.err
+    printed = capsys.readouterr()
+    assert "internal error" not in printed.err, (words, printed.err)
+    return code, printed.out, printed.err
 
 
 @pytest.mark.usefixtures("places")
@@ -147,7 +147,7 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
 }
 
 
-def test_a_damaged_run_costs_that_run_only(places: UserPaths, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_run_hides_no_other_run(places: UserPaths, capsys: pytest.CaptureFixture[str]) -> None:
     services = Services(places)
     for run_id in (*DAMAGES, "sound"):
         services.runs.save(make_run(run_id, job_state="FAILED"))
@@ -174,7 +174,7 @@ def test_a_damaged_run_costs_that_run_only(places: UserPaths, capsys: pytest.Cap
     assert _answers(capsys, "compare", "--nodes")[0] == 0
 
 
-def test_a_bad_preset_costs_that_file_only(places: UserPaths, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bad_preset_hides_no_other_preset(places: UserPaths, capsys: pytest.CaptureFixture[str]) -> None:
     places.presets.mkdir(parents=True)
     real = (builtin_dir() / "nemotron4-25.04.toml").read_text()
     bad = {
@@ -203,14 +203,14 @@ def test_a_bad_preset_costs_that_file_only(places: UserPaths, capsys: pytest.Cap
 
 
 def _cut(real: str, number: int, chance: random.Random) -> bytes:
-    """A file cut or changed anywhere."""
-    at = chance.randrange(len(real))
-    changed = real[:at] + (chance.choice(ODD[:16]) if number % 2 else "") + real[at + chance.randrange(60) :]
+    """File content that is cut or changed at a random place."""
+    start = chance.randrange(len(real))
+    changed = real[:start] + (chance.choice(ODD[:16]) if number % 2 else "") + real[start + chance.randrange(60) :]
     return changed.encode("utf-8", "surrogatepass")
 
 
 def _spoil(folder: Path, real: str, bad: dict[str, str], cuts: int) -> set[str]:
-    """Fill a folder with files that cannot be right, and some that may; the stems of the first."""
+    """Fill a folder with invalid files and some that may be valid. Returns the stems of the invalid ones."""
     folder.mkdir(parents=True)
     always = {
         "deep": ".".join("a" * 3000) + " = 1\n",
@@ -252,7 +252,7 @@ NCCL_IB_HCA = "mlx5_0"
 """
 
 
-def test_a_bad_profile_costs_that_cluster_only(places: UserPaths, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bad_profile_hides_no_other_cluster(places: UserPaths, capsys: pytest.CaptureFixture[str]) -> None:
     bad = {
         "othername": PROFILE.format(name="sound"),
         "port": PROFILE.format(name="port").replace("2222", "99999999999999999999"),
@@ -284,7 +284,7 @@ def test_a_bad_profile_costs_that_cluster_only(places: UserPaths, capsys: pytest
     assert {Path(fault["file"]).stem for fault in json.loads(out)["faults"]} >= never
 
 
-def test_bad_failure_rules_cost_that_file_only(places: UserPaths, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bad_rule_file_hides_no_other_file(places: UserPaths, capsys: pytest.CaptureFixture[str]) -> None:
     rule = '[[{stage}]]\nwords = ["x"]\npatterns = [{pattern}]\nreason = "{reason}"\nexamples = ["x"]\n'
     patterns = {
         "repeat": "'x{99999999999999999999}'", "groups": "'" + "(" * 5000 + "x" + ")" * 5000 + "'", "open": "'x('",

@@ -1,4 +1,4 @@
-"""Text that nobody here wrote, on the way to a terminal or into JSON; and streams that take none."""
+"""Remote text in terminal output and JSON, and streams that accept no output."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from tests.kit.runs import PLAN
 HOSTILE = "a\x1b]52;c;eA==\x07b\x9b31mc\u202ed\u200fe\u200bf\U000e0041g\ufeffh\u2066i\ud800j\x1b[2Jk"
 
 
-def test_what_is_not_seen_is_shown() -> None:
+def test_invisible_characters_are_shown() -> None:
     chars = [chr(code) for code in range(0x110000) if chr(code) != "\n"]
-    shown = clean("\n".join(chars)).split("\n")  # on a line of its own none is part of another one's sequence
+    shown = clean("\n".join(chars)).split("\n")  # one character per line, so that none continues another's sequence
     kept = ["\n", *(char for char, one in zip(chars, shown, strict=True) if char == one)]
     unseen = [char for char in kept if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
     # Signs of Arabic, Syriac and other scripts, which are seen; tab and newline.
@@ -44,32 +44,32 @@ def test_marks_do_not_climb() -> None:
     assert clean("ที่นี่ ệ") == "ที่นี่ ệ"
 
 
-def test_the_door_cleans_both_ways(capsys: pytest.CaptureFixture[str]) -> None:
+def test_output_is_cleaned_on_stdout_and_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     print_line(HOSTILE)
     print_status(HOSTILE)
-    said = capsys.readouterr()
-    for text in (said.out, said.err):
+    printed = capsys.readouterr()
+    for text in (printed.out, printed.err):
         assert text == "ab\ufffd31mc\ufffdd\ufffde\ufffdf\ufffdg\ufffdh\ufffdi\ufffdjk\n"
 
 
-def test_json_escapes_what_is_not_seen_and_keeps_its_value(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_escapes_invisible_characters_and_keeps_the_value(capsys: pytest.CaptureFixture[str]) -> None:
     print_json({"note": HOSTILE, "é": "漢"})
-    said = capsys.readouterr().out
-    assert json.loads(said) == {"note": HOSTILE, "é": "漢"}
-    assert "漢" in said
-    assert not any(unicodedata.category(char) in ("Cc", "Cf", "Cs") for char in said.rstrip("\n"))
+    printed = capsys.readouterr().out
+    assert json.loads(printed) == {"note": HOSTILE, "é": "漢"}
+    assert "漢" in printed
+    assert not any(unicodedata.category(char) in ("Cc", "Cf", "Cs") for char in printed.rstrip("\n"))
     assert json.loads(escaped_json(json.dumps(HOSTILE, ensure_ascii=False))) == HOSTILE
 
 
 def test_a_note_of_a_preset_cannot_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     plan = replace(PLAN, problems=(Problem("size", "note", HOSTILE, HOSTILE),), container=HOSTILE)
     write(plan_answer(plan), Namespace(json=False))
-    said = capsys.readouterr().out
-    assert "note: ab" in said
-    assert not any(unicodedata.category(char) in ("Cc", "Cf", "Cs") for char in said.replace("\n", ""))
+    printed = capsys.readouterr().out
+    assert "note: ab" in printed
+    assert not any(unicodedata.category(char) in ("Cc", "Cf", "Cs") for char in printed.replace("\n", ""))
 
 
-def test_an_ascii_terminal_gets_what_it_can_show(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_ascii_terminal_gets_only_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.TextIOWrapper(raw := io.BytesIO(), encoding="ascii")
     monkeypatch.setattr(sys, "stdout", stream)
     print_line("– 漢")
@@ -80,7 +80,7 @@ def test_an_ascii_terminal_gets_what_it_can_show(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(
-    ("how", "code", "said"),
+    ("how", "code", "printed"),
     [
         ("config path >&-", 2, "could not be written"),
         ("config path --json >/dev/full", 2, "could not be written"),
@@ -95,16 +95,16 @@ def test_an_ascii_terminal_gets_what_it_can_show(monkeypatch: pytest.MonkeyPatch
         ("<&-", 1, "needs a terminal"),
     ],
 )
-def test_streams_that_are_closed_or_full(how: str, code: int, said: str, tmp_path: Path) -> None:
+def test_streams_that_are_closed_or_full(how: str, code: int, printed: str, tmp_path: Path) -> None:
     done = _sh(how, tmp_path)
     assert done.returncode == code, done.stderr
-    assert said in done.stderr
+    assert printed in done.stderr
     assert not re.search("Traceback|internal error", done.stderr + done.stdout)
     assert "Exception ignored" not in done.stderr
     assert not ("2>&-" in how and "llmb-tui:" in done.stdout), "messages are not answers"
 
 
-def test_help_is_there_whatever_the_terminal_can_show(tmp_path: Path) -> None:
+def test_help_is_printed_in_every_encoding(tmp_path: Path) -> None:
     helped, plainly = (_sh("--help", tmp_path, PYTHONIOENCODING=encoding) for encoding in ("utf-8", "ascii"))
     assert (helped.returncode, plainly.returncode, plainly.stderr) == (0, 0, "")
     assert "--host …" in helped.stdout
@@ -136,6 +136,6 @@ def _sh(how: str, folder: Path, before: str = "", **more: str) -> subprocess.Com
 def test_a_key_is_not_repeated(capsys: pytest.CaptureFixture[str]) -> None:
     for flag in ("--give", "--forget"):
         assert main(["secrets", "eos", flag, "hf_verysecret", "--json"]) == 1
-        said = capsys.readouterr()
-        assert "hf_verysecret" not in said.out + said.err
-        assert "hugging-face" in said.err
+        printed = capsys.readouterr()
+        assert "hf_verysecret" not in printed.out + printed.err
+        assert "hugging-face" in printed.err

@@ -1,4 +1,4 @@
-"""What a verb says and does when a person, or whoever reads it, goes away in the middle."""
+"""Verbs that are interrupted, or whose output is no longer read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from llmb_tui.store.paths import UserPaths
 from tests.kit import verbs
 from tests.kit.runs import NEMOTRON, intended_run, make_run, request_for
 
-# Nothing listens there.
+# Nothing listens on its port.
 EOS = SlurmProfile(
     "eos", "127.0.0.1", "acct", "batch", "/lustre",
     port=9, known_hosts="/nonexistent", user="me", ssh_config=NO_SSH_CONFIG,
@@ -42,40 +42,40 @@ def interrupt(*_: Any, **__: Any) -> NoReturn:
 
 
 @pytest.mark.usefixtures("services")
-def test_who_interrupts_a_submission_before_anything_is_sent_is_told_so(
+def test_an_interrupted_submission_reports_that_nothing_was_submitted(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(Launcher, "prepare", interrupt)
     assert main(["submit", *FLAGS, "--yes", "--json"]) == 130
-    said = capsys.readouterr()
-    assert "Interrupted: nothing was submitted." in said.err
-    assert json.loads(said.out)["error"]["what"] == "Interrupted: nothing was submitted."
+    printed = capsys.readouterr()
+    assert "Interrupted: nothing was submitted." in printed.err
+    assert json.loads(printed.out)["error"]["what"] == "Interrupted: nothing was submitted."
 
 
-def test_who_interrupts_a_resume_is_told_what_can_be_done(
+def test_an_interrupted_resume_names_the_next_steps(
     services: Services, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     services.runs.save(intended_run(request_for(NEMOTRON, EOS), "prepared"))
     services.runs.save_script("prepared", "#!/bin/sh\n")
     monkeypatch.setattr(Launcher, "resume", interrupt)
     assert main(["submit", "--resume", "prepared", "--yes"]) == 130
-    said = capsys.readouterr().err
-    assert "Interrupted: nothing was submitted." in said
-    assert "`llmb-tui submit --resume prepared` submits it" in said
+    printed = capsys.readouterr().err
+    assert "Interrupted: nothing was submitted." in printed
+    assert "`llmb-tui submit --resume prepared` submits it" in printed
 
 
 @pytest.mark.usefixtures("services")
-def test_who_interrupts_an_install_is_told_that_it_goes_on(
+def test_an_interrupted_install_reports_that_its_step_continues(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("llmb_tui.cluster.session.Session.connect", lambda *_: None)
     monkeypatch.setattr(clusters, "install", interrupt)
     assert main(["install", "eos", *FLAGS[:-2]]) == 130
-    assert "what was begun there goes on" in capsys.readouterr().err
+    assert "a started step continues on the cluster" in capsys.readouterr().err
 
 
-def test_a_verb_does_its_work_although_nobody_reads_what_it_says(tmp_path: Path) -> None:
-    """`2>&1 | head` has what it wanted: the answer on stdout, and what it is for, are another matter."""
+def test_a_verb_completes_although_stderr_is_not_read(tmp_path: Path) -> None:
+    """A closed stderr, as after `2>&1 | head`, affects neither the answer on stdout nor the verb's work."""
     reads, writes = os.pipe()
     os.close(reads)
     command = [sys.executable, "-m", "llmb_tui", "doctor", "nope", "--json"]
@@ -89,7 +89,7 @@ def test_a_verb_does_its_work_although_nobody_reads_what_it_says(tmp_path: Path)
 
 
 def without_a_reader(home: Path, *words: str) -> subprocess.Popen[str]:
-    """A verb whose stdout nobody reads any more, and whose stdin stays open."""
+    """Verb whose stdout is no longer read, and whose stdin stays open."""
     reads, writes = os.pipe()
     os.close(reads)
     command = [sys.executable, "-m", "llmb_tui", *words]
@@ -101,22 +101,22 @@ def without_a_reader(home: Path, *words: str) -> subprocess.Popen[str]:
     return verb
 
 
-def test_a_verb_whose_answer_nobody_reads_does_its_work_and_answers_its_own_code(tmp_path: Path) -> None:
-    """`jobs --prune --yes | head` removes the logs, and a script still hears that a file is wrong."""
+def test_a_verb_completes_with_its_exit_code_although_stdout_is_not_read(tmp_path: Path) -> None:
+    """`jobs --prune --yes | head` removes the logs, and a script still gets the exit code of a wrong file."""
     runs = Runs(UserPaths(tmp_path / "config", tmp_path / "state"))
     runs.save(make_run("old", job_state="COMPLETED", log_read=True))
     log = runs.folder("old") / "log"
     log.write_text("no step\n")
     with without_a_reader(tmp_path, "jobs", "--prune", "--yes") as verb:
-        said = verb.communicate()[1]
-    assert (verb.returncode, log.exists()) == (0, False), said
+        printed = verb.communicate()[1]
+    assert (verb.returncode, log.exists()) == (0, False), printed
     (runs.folder("old") / "run.json").write_text("{")
     with without_a_reader(tmp_path, "config", "validate") as verb:
-        said = verb.communicate()[1]
-    assert verb.returncode == 1, said
+        printed = verb.communicate()[1]
+    assert verb.returncode == 1, printed
 
 
-def test_what_has_no_end_of_its_own_ends_with_its_reader(tmp_path: Path) -> None:
+def test_a_stream_ends_with_its_reader(tmp_path: Path) -> None:
     with without_a_reader(tmp_path, "plan", "--from", "-") as verb:
         assert verb.stdin is not None
         verb.stdin.write("{}\n")
@@ -134,8 +134,8 @@ except LlmbError as error:
 """
 
 
-@pytest.mark.parametrize(("typed", "said"), [(b"\x04", "''"), (b"\xff\n", "What was typed or sent is no text.")])
-def test_a_key_that_is_not_typed_is_none(typed: bytes, said: str) -> None:
+@pytest.mark.parametrize(("typed", "printed"), [(b"\x04", "''"), (b"\xff\n", "The input is not text.")])
+def test_a_secret_that_is_not_text_is_refused(typed: bytes, printed: str) -> None:
     pid, terminal = pty.fork()
     if not pid:
         os.execve(sys.executable, [sys.executable, "-c", ASKS], {**os.environ, "PYTHONIOENCODING": "utf-8:strict"})
@@ -150,7 +150,7 @@ def test_a_key_that_is_not_typed_is_none(typed: bytes, said: str) -> None:
             sent = True
     os.close(terminal)
     os.waitpid(pid, 0)
-    assert seen.decode().strip().endswith(said)
+    assert seen.decode().strip().endswith(printed)
 
 
 def test_a_log_file_that_cannot_be_read_to_its_end_is_named(capsys: pytest.CaptureFixture[str]) -> None:
@@ -159,8 +159,8 @@ def test_a_log_file_that_cannot_be_read_to_its_end_is_named(capsys: pytest.Captu
 
 
 @pytest.mark.usefixtures("services")
-def test_what_is_no_log_is_said_to_be_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_path_that_is_not_a_log_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     os.mkfifo(tmp_path / "pipe")
-    for path, what in ((tmp_path, "is a folder"), (tmp_path / "pipe", "is no file")):
+    for path, what in ((tmp_path, "is a folder."), (tmp_path / "pipe", "is neither a regular file nor a run.")):
         assert main(["logs", str(path)]) == 1
-        assert f"{path} {what}, and no run." in capsys.readouterr().err
+        assert f"{path} {what}" in capsys.readouterr().err

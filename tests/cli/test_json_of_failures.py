@@ -1,4 +1,4 @@
-"""`--json` is one document also when a verb fails, and says which run it is about; what is wrong answers 1."""
+"""`--json` prints one document also when a verb fails, with the run's id; a wrong request exits with 1."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from llmb_tui.services import Services
 from llmb_tui.store.paths import UserPaths
 from tests.kit.runs import NEMOTRON, make_run, request_for
 
-# Nothing listens there.
+# Nothing listens on its port.
 EOS = SlurmProfile(
     "eos", "127.0.0.1", "acct", "batch", "/lustre",
     port=9, known_hosts="/nonexistent", user="me", ssh_config=NO_SSH_CONFIG,
@@ -62,15 +62,15 @@ def test_a_verb_that_fails_prints_one_document(
     words: tuple[str, ...], code: int, run_id: str | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([*words, "--json"]) == code
-    said = capsys.readouterr()
-    document: dict[str, Any] = json.loads(said.out)
+    printed = capsys.readouterr()
+    document: dict[str, Any] = json.loads(printed.out)
     assert document.keys() == {"error", "id"}
     assert document["error"].keys() == {"what", "why", "fix"}
-    assert document["error"]["what"] in said.err
+    assert document["error"]["what"] in printed.err
     assert document["id"] == run_id
 
 
-def test_a_run_has_its_id_as_soon_as_there_is_one(
+def test_an_error_has_the_id_of_a_run_that_exists(
     services: Services, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def refused(*_: object) -> None:
@@ -79,16 +79,14 @@ def test_a_run_has_its_id_as_soon_as_there_is_one(
         raise error
 
     monkeypatch.setattr("llmb_tui.cli.clusters.submit", refused)
-    monkeypatch.setattr("llmb_tui.cli.clusters.check", lambda *_: Preflight(()))
+    monkeypatch.setattr("llmb_tui.cli.clusters.run_preflight", lambda *_: Preflight(()))
     monkeypatch.setattr("llmb_tui.cluster.session.Session.connect", lambda *_: None)
     assert main(["submit", "--cluster", "eos", *FLAGS, "--yes", "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["id"] == "k3f9a2"
     assert services.runs.has("going")
 
 
-def test_a_fault_of_the_program_is_a_document_too(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_internal_error_is_a_document(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     for fault, code in ((ZeroDivisionError("here"), 2), (KeyboardInterrupt(), 130)):
         monkeypatch.setattr("llmb_tui.cli.clusters.user_services", lambda _, fault=fault: (_ for _ in ()).throw(fault))
         assert main(["clusters", "--json"]) == code
@@ -104,7 +102,7 @@ def test_a_fault_of_the_program_is_a_document_too(
         (("account", "disk"), 2),
     ],
 )
-def test_what_is_asked_wrongly_answers_1_and_a_cluster_that_fails_2(failed: tuple[str, ...], code: int) -> None:
+def test_a_wrong_request_exits_with_1_and_a_failed_cluster_with_2(failed: tuple[str, ...], code: int) -> None:
     report = Preflight(tuple(Check(name, name, "failed", "this", "that", "Mend it.") for name in failed))
     assert report.exit_code == code
     refused = NotReadyError(request_for(NEMOTRON, EOS), failures(report))
@@ -113,7 +111,7 @@ def test_what_is_asked_wrongly_answers_1_and_a_cluster_that_fails_2(failed: tupl
     assert all(name in refused.why for name in failed)
 
 
-def test_of_a_fault_of_its_own_the_place_is_told_and_no_value(
+def test_an_internal_error_names_its_place_and_no_value(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     typed = "canary7391"
@@ -123,8 +121,8 @@ def test_of_a_fault_of_its_own_the_place_is_told_and_no_value(
 
     monkeypatch.setattr("llmb_tui.cli.config.config_verb", fail)
     assert main(["config", "path", "--json"]) == 2
-    answer, said = capsys.readouterr()
-    assert json.loads(answer)["error"]["what"] == "llmb-tui itself failed."
-    assert "in fail" in said
-    assert "ValueError" in said
-    assert typed not in said + answer
+    answer, printed = capsys.readouterr()
+    assert json.loads(answer)["error"]["what"] == "llmb-tui failed with an internal error."
+    assert "in fail" in printed
+    assert "ValueError" in printed
+    assert typed not in printed + answer

@@ -33,7 +33,7 @@ def call(tmp_path: Path) -> Call:
 
 @pytest.fixture
 def ended(tmp_path: Path) -> Callable[[int, float], str]:
-    """Stores a run of Nemotron4 15b BF16 that took every step in so many seconds; its cluster's name."""
+    """Stores a run of Nemotron4 15b BF16 with the given step time, and returns its cluster's name."""
 
     def make(scale: int, seconds: float) -> str:
         made = plan(CATALOG, Selection("nemotron4", "25.04", "15b", "h100", "bf16", scale))
@@ -47,7 +47,7 @@ def ended(tmp_path: Path) -> Callable[[int, float], str]:
     return make
 
 
-def test_the_table_has_the_published_layout_and_says_how_many_there_are(call: Call) -> None:
+def test_the_table_has_the_published_layout_and_the_number_of_layouts(call: Call) -> None:
     done = call(*PLAN, "--layouts", "5")
     assert (done.returncode, done.stderr) == (0, "")
     title, _, headings, *rows, _, bands = done.stdout.splitlines()
@@ -57,10 +57,10 @@ def test_the_table_has_the_published_layout_and_says_how_many_there_are(call: Ca
     (published,) = [row for row in rows if row.endswith("  published")]
     assert published.split()[:9] == ["2", "1", "1", "1", "32", "–", "2", "4", "2.67"]
     assert "fits" in published
-    assert bands.startswith("Two layouts whose bands overlap")
+    assert bands.startswith("If the bands of two layouts overlap")
 
 
-def test_each_layout_in_json_is_what_the_plan_of_its_flags_says(call: Call) -> None:
+def test_each_layout_in_json_equals_the_plan_of_its_flags(call: Call) -> None:
     found = json.loads(call(*PLAN, "--layouts", "3", "--json").stdout)
     assert found["selection"]["scale"] == 64
     assert found["valid"] > 1000
@@ -74,7 +74,7 @@ def test_each_layout_in_json_is_what_the_plan_of_its_flags_says(call: Call) -> N
         assert layout["published"] is (not layout["overrides"])
 
 
-def test_without_a_number_there_are_twenty(call: Call) -> None:
+def test_twenty_layouts_are_listed_by_default(call: Call) -> None:
     assert len(json.loads(call(*PLAN, "--json", "--layouts").stdout)["layouts"]) == 20
 
 
@@ -86,28 +86,26 @@ def test_a_scale_that_is_not_listed_has_layouts_and_still_exits_with_1(call: Cal
 
 
 @pytest.mark.parametrize("number", ["0", "-3", "x", "1.5"])
-def test_a_number_that_is_none(call: Call, number: str) -> None:
+def test_an_invalid_number_is_refused(call: Call, number: str) -> None:
     done = call(*PLAN, f"--layouts={number}")
     assert (done.returncode, done.stdout) == (1, "")
     assert number in done.stderr
 
 
 @pytest.mark.parametrize("more", [("--layouts", "3"), ("--cluster", "eos")])
-def test_many_plans_go_with_neither(call: Call, more: tuple[str, ...]) -> None:
+def test_many_plans_take_no_layouts_or_cluster(call: Call, more: tuple[str, ...]) -> None:
     done = call("plan", "--from", "-", *more)
     assert (done.returncode, done.stdout) == (1, "")
     assert "--from" in done.stderr
 
 
-def test_layouts_go_with_no_cluster(call: Call) -> None:
+def test_layouts_take_no_cluster(call: Call) -> None:
     done = call(*PLAN, "--layouts", "2", "--cluster", "nosuch")
     assert (done.returncode, done.stdout) == (1, "")
-    assert "--layouts does not go with --cluster." in done.stderr
+    assert "`plan --layouts` takes no --cluster." in done.stderr
 
 
-def test_measured_here_is_beside_the_published_number_and_only_where_a_cluster_is_named(
-    call: Call, ended: Callable[[int, float], str]
-) -> None:
+def test_measured_here_needs_a_named_cluster(call: Call, ended: Callable[[int, float], str]) -> None:
     cluster = ended(128, 2.67 * 1.05)
     plain = json.loads(call(*PLAN, "--json").stdout)
     asked = json.loads(call(*PLAN, "--json", "--cluster", cluster).stdout)
@@ -116,8 +114,9 @@ def test_measured_here_is_beside_the_published_number_and_only_where_a_cluster_i
     assert here["step_time_s"] == pytest.approx(2.67 * 1.05, rel=0.01)
     assert here["low_s"] < here["step_time_s"] < here["high_s"]
     assert len(here["runs"]) == 1
-    (line,) = [line for line in call(*PLAN, "--cluster", cluster).stdout.splitlines() if line.startswith("here ")]
-    assert "by runs here: the estimate, adjusted by 1 run of other configurations on H100" in line
+    lines = call(*PLAN, "--cluster", cluster).stdout.splitlines()
+    (line,) = [line for line in lines if line.startswith("this cluster ")]
+    assert "adjusted by earlier runs: 1 run of other configurations on H100" in line
 
 
 def test_a_run_of_the_same_configuration_is_measured_here(call: Call, ended: Callable[[int, float], str]) -> None:
@@ -127,15 +126,15 @@ def test_a_run_of_the_same_configuration_is_measured_here(call: Call, ended: Cal
     assert here["basis"] == "1 run of this configuration on this cluster, our script"
 
 
-def test_a_cluster_without_runs_and_one_that_is_not_known(call: Call) -> None:
+def test_a_cluster_without_runs_and_an_unknown_cluster(call: Call) -> None:
     done = call(*PLAN, "--cluster", "local")
     assert done.returncode == 0
-    assert "nothing was measured on local" in done.stdout
+    assert "no run on local is comparable" in done.stdout
     assert json.loads(call(*PLAN, "--cluster", "local", "--json").stdout)["measured_here"] is None
     unknown = call(*PLAN, "--cluster", "nowhere")
     assert (unknown.returncode, unknown.stdout) == (1, "")
     assert "nowhere" in unknown.stderr
 
 
-def test_the_memory_is_in_a_plan_for_people(call: Call) -> None:
-    assert "memory     70.8 GB of 80 GB, 34.2 GB of it for the state: fits" in call(*PLAN).stdout
+def test_the_text_of_a_plan_has_its_memory(call: Call) -> None:
+    assert "memory     70.8 GB of 80 GB, 34.2 GB of it model state: fits" in call(*PLAN).stdout

@@ -1,4 +1,4 @@
-"""Verbs with nothing to show say what to do next; a cluster is added without a screen."""
+"""Verbs without data name the next step; `clusters add` adds a cluster."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def services(user_places: UserPaths) -> Services:
     return Services(user_places)
 
 
-def test_empty_lists_say_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+def test_empty_lists_name_the_next_step(capsys: pytest.CaptureFixture[str]) -> None:
     for verb, next_verb in (("clusters", "llmb-tui clusters add"), ("jobs", "llmb-tui submit")):
         assert main([verb]) == 0
-        said = capsys.readouterr()
-        assert said.out == ""
-        assert next_verb in said.err
+        printed = capsys.readouterr()
+        assert printed.out == ""
+        assert next_verb in printed.err
 
 
 def test_a_cluster_is_added(services: Services, capsys: pytest.CaptureFixture[str]) -> None:
@@ -42,7 +42,7 @@ def test_a_cluster_is_added(services: Services, capsys: pytest.CaptureFixture[st
     assert "eos" in capsys.readouterr().out
 
 
-def test_a_cluster_is_added_with_everything_that_the_form_asks(
+def test_a_cluster_is_added_with_every_field_of_the_form(
     services: Services, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = "--segment 16 --exclude cn[003,007] --memory 500G --numa-binding no --group-writable yes --gpu-request gres"
@@ -56,7 +56,7 @@ def test_a_cluster_is_added_with_everything_that_the_form_asks(
     assert (saved.ssh_config, saved.transport, saved.read_only) == ("none", "local", False)
 
 
-def test_a_cluster_that_is_added_with_read_only_is_looked_at_only(services: Services) -> None:
+def test_a_cluster_that_is_added_with_read_only_is_read_only(services: Services) -> None:
     assert main([*WHOLE, "--read-only"]) == 0
     assert services.clusters.profiles()[0].read_only
 
@@ -65,7 +65,7 @@ def test_a_cluster_that_is_added_with_read_only_is_looked_at_only(services: Serv
     ("words", "needed"),
     [
         (ADD, "--install-dir"),
-        (("clusters", "add"), "its name and --host, --account"),
+        (("clusters", "add"), "a name and --host, --account"),
         ((*WHOLE, "--port", "²"), "port"),
         ((*WHOLE, "--segment", "9" * 5000), "segment"),
         ((*WHOLE, "--vboost", "maybe"), "yes or no"),
@@ -76,7 +76,7 @@ def test_a_cluster_that_is_added_with_read_only_is_looked_at_only(services: Serv
         (("clusters", "add", "../x", *WHOLE[3:]), "name"),
     ],
 )
-def test_what_is_no_cluster_is_refused(
+def test_an_invalid_cluster_is_refused(
     services: Services, words: tuple[str, ...], needed: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([*words]) == 1
@@ -90,20 +90,20 @@ def test_a_cluster_is_not_replaced(services: Services, capsys: pytest.CaptureFix
     assert slurm(*services.clusters.profiles()).account == "a"
 
 
-def test_without_a_log_its_place_is_said(services: Services, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_path_of_a_missing_log_is_printed(services: Services, capsys: pytest.CaptureFixture[str]) -> None:
     services.clusters.save(SlurmProfile("eos", "127.0.0.1", "a", "p", "/lustre", port=9, ssh_config=NO_SSH_CONFIG))
     services.runs.save(make_run("a"))
     services.runs.save(make_run("b", submission="refused", job_ids=(), note="Slurm rejected the job."))
     assert main(["logs", "a"]) == 2, "nothing listens there"
-    said = capsys.readouterr()
-    assert "Could not reach" in said.err
-    assert "It is written to /lustre/llmb" in said.err
-    assert "logs a -f" in said.err
+    printed = capsys.readouterr()
+    assert "Could not reach" in printed.err
+    assert "Its path on eos is /lustre/llmb" in printed.err
+    assert "logs a -f" in printed.err
     assert main(["logs", "b"]) == 0
     assert "Slurm rejected the job." in capsys.readouterr().err
 
 
-def test_an_unknown_host_key_says_how_to_accept_it(tmp_path: Path) -> None:
+def test_an_unknown_host_key_is_reported_with_the_way_to_accept_it(tmp_path: Path) -> None:
     file = tmp_path / "known_hosts"
     with pytest.raises(HostKeyUnknownError) as caught:
         KnownHosts([file]).check("Login", 2222, ServerKey("ssh-ed25519", b"key"), None)
@@ -125,11 +125,11 @@ def test_a_run_ai_cluster_is_added_by_the_recipes_variables_and_flags(
     assert main([*RUNAI, "--app-id", "llmb", "--json"]) == 1
     assert "--project" in capsys.readouterr().err
     assert main([*RUNAI, "--app-id", "llmb", "--project", "p", "--json"]) == 0
-    said = capsys.readouterr().out
-    document = json.loads(said)
+    printed = capsys.readouterr().out
+    document = json.loads(printed)
     assert (document["kind"], document["base_url"]) == ("runai", "https://runai.example.org/api/v1")
     assert document["mounts"] == ["data:/data:claim-1"]
-    assert "a-secret" not in said
+    assert "a-secret" not in printed
     (saved,) = services.clusters.profiles()
     assert (saved.place, saved.share) == ("runai.example.org", "project p")
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shlex
-from collections.abc import Iterator
-from contextlib import nullcontext
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from llmb_tui.catalog.load import load_presets
-from llmb_tui.cli import planning
+from llmb_tui.cli import main, planning
 from llmb_tui.cli.arguments import parser
 from llmb_tui.cli.flags import selection_mapping
 from llmb_tui.plan.request import read_request
@@ -55,7 +56,7 @@ def test_list_of_one_workload(call: Any, workload: str, rows: int) -> None:
     assert len(made) == rows
 
 
-def test_a_scale_that_an_older_release_lists_is_planned_by_that(call: Any) -> None:
+def test_a_scale_of_an_older_release_is_planned_with_that_release(call: Any) -> None:
     flags = ("-w", "llama3.1", "-s", "405b", "--gpu", "h100", "-d", "bf16", "--scale", "576")
     done = call("plan", "--json", *flags)
     made = json.loads(done.stdout)
@@ -87,7 +88,7 @@ def test_an_unknown_value_names_the_field_and_the_nearest(call: Any, flag: str, 
     assert nearest in done.stderr
 
 
-def test_from_answers_line_by_line_in_order(call: Any) -> None:
+def test_plans_of_lines_are_printed_in_order(call: Any) -> None:
     choice = {"workload": "nemotron4", "size": "15b", "gpu": "h100", "dtype": "fp8"}
     lines = [json.dumps({**choice, "scale": scale}) for scale in (16, 64)]
     done = call("plan", "--from", "-", "--json", stdin="\n".join([lines[0], "not json", lines[1]]) + "\n")
@@ -97,28 +98,35 @@ def test_from_answers_line_by_line_in_order(call: Any) -> None:
     assert set(answers[1]) == {"error", "field", "nearest"}
 
 
-def test_each_line_is_answered_before_the_next_is_read_and_the_same_line_planned_once(
+@pytest.mark.usefixtures("user_places")
+def test_each_line_is_answered_at_once_and_equal_lines_are_planned_once(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked: list[str] = []
+    planned: list[str] = []
+    lines, answers = iter([b"a\n", b"b\n", b"a\n", b"b\n", b"a\n"]), list[str]()
 
     def plan_line(_: object, line: str) -> dict[str, str]:
-        asked.append(line)
-        return {"is": line}
+        planned.append(line.strip())
+        return {"is": line.strip()}
+
+    class Lines(io.RawIOBase):
+        def readable(self) -> bool:
+            return True
+
+        def readinto(self, buffer: Any) -> int:
+            answers.append(capsys.readouterr().out)
+            line = next(lines, b"")
+            buffer[: len(line)] = line
+            return len(line)
 
     monkeypatch.setattr(planning, "plan_line", plan_line)
-
-    def lines() -> Iterator[str]:
-        for line in ("a", "b", "a", "b", "a"):
-            yield line
-            assert json.loads(capsys.readouterr().out) == {"is": line}
-
-    monkeypatch.setattr(planning, "_open", lambda _: nullcontext(lines()))
-    assert planning._many(load_presets(), "-") == 0
-    assert asked == ["a", "b"]
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=Lines()))
+    assert main(["plan", "--from", "-"]) == 0
+    assert answers[:6] == ["", *(f'{{"is": "{line}"}}\n' for line in "ababa")]
+    assert planned == ["a", "b"]
 
 
-def test_a_spoilt_byte_spoils_its_own_line_only(call: Any, tmp_path: Path) -> None:
+def test_an_invalid_byte_affects_only_its_line(call: Any, tmp_path: Path) -> None:
     good = b'{"workload": "grok1", "size": "314b", "gpu": "h100", "dtype": "fp8", "scale": 512}'
     (tmp_path / "many").write_bytes(b"\xff\n" + good + b"\n")
     first, second = (json.loads(line) for line in call("plan", "--from", str(tmp_path / "many")).stdout.splitlines())
@@ -130,13 +138,13 @@ def test_wrong_usage_exits_with_1(call: Any) -> None:
     assert call("plan", "--no-such-flag").returncode == 1
 
 
-def test_a_file_that_is_not_there(call: Any) -> None:
+def test_a_missing_file_is_refused(call: Any) -> None:
     done = call("plan", "--from", "nowhere.jsonl")
     assert done.returncode == 1
     assert "nowhere.jsonl" in done.stderr
 
 
-def test_what_is_done_beside_the_benchmark_by_flags_and_by_line(call: Any) -> None:
+def test_options_of_a_run_as_flags_and_as_keys_of_a_line(call: Any) -> None:
     flags = ("-p", "--profile-start", "3", "--profile-stop", "10", "--save-checkpoint")
     done = call(*PLAN, *flags)
     assert done.returncode == 0
@@ -157,14 +165,14 @@ def test_what_is_done_beside_the_benchmark_by_flags_and_by_line(call: Any) -> No
         (("--profile", "--steps", "100"), "steps"),
     ],
 )
-def test_an_option_that_cannot_be_is_an_error_with_its_reason(call: Any, flags: tuple[str, ...], field: str) -> None:
+def test_an_impossible_option_is_an_error_with_its_reason(call: Any, flags: tuple[str, ...], field: str) -> None:
     done = call(*PLAN, *flags)
     assert done.returncode == 1
     assert done.stderr.startswith(f"llmb-tui: {field}: ")
     assert json.loads(done.stdout)["problems"][0]["field"] == field
 
 
-def test_a_list_of_plans_goes_with_no_selection_and_may_begin_with_a_mark(call: Any, tmp_path: Path) -> None:
+def test_a_list_of_plans_takes_no_selection_and_may_have_a_byte_order_mark(call: Any, tmp_path: Path) -> None:
     file = tmp_path / "in.jsonl"
     line = json.dumps({"workload": "nemotron4", "size": "15b", "gpu": "h100", "dtype": "fp8", "scale": 64})
     file.write_bytes(b"\xef\xbb\xbf" + line.encode() + b"\r\n")
@@ -180,7 +188,7 @@ def test_help_names_every_option(call: Any) -> None:
         assert flag in text
 
 
-def test_the_command_that_the_wizard_shows_is_read_back_as_the_same_choice() -> None:
+def test_the_command_of_the_wizard_gives_the_same_selection() -> None:
     catalog = load_presets()
     options = RunOptions(True, True, 3, 9, True, True, "/lustre/my=1")
     chosen = Selection("llama3.1", "25.04", "8b", "h100", "bf16", 8, steps=9, time_limit="00:10:00", options=options)

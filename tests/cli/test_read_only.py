@@ -1,4 +1,4 @@
-"""Observer mode by the verbs: whatever would change a cluster is refused in words, before anybody is asked anything."""
+"""Read-only verbs: every change of a cluster is refused with a message, before the user is asked anything."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from llmb_tui.services import Services
 from llmb_tui.store.paths import UserPaths
 from tests.kit.runs import NEMOTRON, intended_run, make_run, request_for
 
-# Nothing listens there: a verb that connects fails otherwise.
+# Nothing listens on this port: a verb that connects fails with another message.
 EOS = SlurmProfile(
     "eos", "127.0.0.1", "acct", "batch", "/lustre",
     port=9, known_hosts="/nonexistent", user="me", ssh_config=NO_SSH_CONFIG,
@@ -42,16 +42,16 @@ def services(user_places: UserPaths) -> Services:
 @pytest.mark.usefixtures("services")
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
-def test_the_flag_refuses(verb: str, before: bool, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_flag_refuses_changes(verb: str, before: bool, capsys: pytest.CaptureFixture[str]) -> None:
     words = VERBS[verb]
     assert main(["--read-only", *words] if before else [*words, "--read-only"]) == 1
-    said = capsys.readouterr().err
-    assert "eos is read-only" in said
-    assert "Start the program without it." in said
+    printed = capsys.readouterr().err
+    assert "eos is read-only" in printed
+    assert "Start the program without it." in printed
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_profile_refuses(services: Services, verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_read_only_profile_refuses_changes(services: Services, verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     services.clusters.save(replace(EOS, read_only=True))
     assert main([*VERBS[verb]]) == 1
     assert "read_only" in capsys.readouterr().err
@@ -60,9 +60,9 @@ def test_a_profile_refuses(services: Services, verb: str, capsys: pytest.Capture
 @pytest.mark.usefixtures("services")
 def test_a_run_beyond_the_limit_is_not_submitted(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["submit", "--cluster", "eos", *FLAGS, "--yes", "--set", "limits.gpu_hours=1"]) == 1
-    said = capsys.readouterr().err
-    assert "GPU-hours" in said
-    assert "limits.gpu_hours" in said
+    printed = capsys.readouterr().err
+    assert "GPU-hours" in printed
+    assert "limits.gpu_hours" in printed
 
 
 @pytest.fixture
@@ -71,10 +71,10 @@ def intent(services: Services) -> str:
     return "intent1"
 
 
-def test_an_intent_is_withdrawn_also_where_its_cluster_is_not_saved_any_more(
+def test_a_run_is_withdrawn_although_its_cluster_is_no_longer_saved(
     services: Services, intent: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nothing of it was sent, so that nobody needs to be asked; `jobs` names this verb."""
+    """Nothing was submitted, so the cluster need not be asked; `jobs` names this verb."""
     (services.places.clusters / "eos.toml").unlink()
     assert main(["cancel", intent]) == 0
     assert "It was withdrawn before anything was submitted." in capsys.readouterr().err
@@ -84,14 +84,14 @@ def test_an_intent_is_withdrawn_also_where_its_cluster_is_not_saved_any_more(
 
 
 @pytest.mark.parametrize("refused_by", ["flag", "profile", "flag without a profile"])
-def test_an_intent_stays_where_nothing_may_be_changed(
+def test_a_run_is_not_withdrawn_on_a_read_only_cluster(
     services: Services, intent: str, refused_by: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     services.clusters.save(replace(EOS, read_only=refused_by == "profile"))
     if refused_by == "flag without a profile":
         (services.places.clusters / "eos.toml").unlink()
     assert main(["cancel", intent, *["--read-only"] * (refused_by != "profile")]) == 1
-    said = capsys.readouterr().err
-    assert "eos is read-only: nothing was changed." in said
-    assert "read_only" in said or "Start the program without it." in said
+    printed = capsys.readouterr().err
+    assert "eos is read-only: nothing was changed." in printed
+    assert "read_only" in printed or "Start the program without it." in printed
     assert services.runs.load(intent).submission == "intended"

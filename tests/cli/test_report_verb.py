@@ -1,4 +1,4 @@
-"""`report`: files that are written whole or not at all, never over others, and what goes to stdout."""
+"""`report`: files are written completely or not at all and replace no others; output on stdout."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ STEP = "Training epoch 0, iteration {0}/49 | global_step: {0} | train_step_timin
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """Of a person with two runs, of which the second was slower."""
+    """Home directory with two runs, of which the second was slower."""
     runs = Runs(UserPaths(tmp_path / "config", tmp_path / "state"))
     for run_id, seconds in (("fast1", 1.97), ("slow1", 2.3)):
         run = make_run(run_id, job_state="COMPLETED", log_read=True, submitted_at=CREATED_AT)
         runs.save(replace(run, job_ids=(run_id[-1],)))
         runs.save_script(run_id, "#!/bin/bash\nexport HF_TOKEN=hf_abcdefghijklmnopqrstuv\nsrun true\n")
-        (runs.folder(run_id) / "log").write_text("".join(STEP.format(at, seconds) for at in range(50)))
+        (runs.folder(run_id) / "log").write_text("".join(STEP.format(step, seconds) for step in range(50)))
     return tmp_path
 
 
@@ -48,12 +48,12 @@ def test_one_run_as_html(home: Path) -> None:
     assert done.stdout.startswith(f"{path}  ")
 
 
-def test_several_runs_as_markdown_with_charts_beside_it(home: Path) -> None:
+def test_several_runs_as_markdown_with_separate_charts(home: Path) -> None:
     done = report(home, "fast1", "slow1", "fast1", "-o", str(home / "r.md"), "--charts", str(home / "my charts"))
     assert done.returncode == 0, done.stderr
     text = (home / "r.md").read_text()
     assert text.startswith("# 2 runs\n")
-    assert "Of 2 runs: 1 PASS, 1 FAIL." in text
+    assert "2 runs: 1 PASS, 1 FAIL." in text
     assert "(my%20charts/slow1-steps.svg)" in text
     pictures = sorted(path.name for path in (home / "my charts").iterdir())
     assert pictures == ["fast1-steps.svg", "slow1-steps.svg"]
@@ -61,25 +61,25 @@ def test_several_runs_as_markdown_with_charts_beside_it(home: Path) -> None:
         assert Xml.parse(home / "my charts" / name).getroot().tag.endswith("svg")
 
 
-def test_without_a_file_it_is_markdown_on_stdout(home: Path) -> None:
+def test_a_report_without_a_file_is_markdown_on_stdout(home: Path) -> None:
     done = report(home, "fast1")
-    assert done.stdout.startswith("# nemotron4@25.04 15b fp8 on 64 × H100\n")
+    assert done.stdout.startswith("# nemotron4@25.04 15b fp8 · 64 × H100\n")
     assert "PASS" in done.stdout
 
 
 def test_charts_without_a_file_keep_the_report_on_stdout(home: Path) -> None:
     done = report(home, "fast1", "--charts", str(home / "charts"))
-    assert done.stdout.startswith("# nemotron4@25.04 15b fp8 on 64 × H100\n")
+    assert done.stdout.startswith("# nemotron4@25.04 15b fp8 · 64 × H100\n")
     assert f"({home / 'charts' / 'scale.svg'})" in done.stdout
     assert f"{home / 'charts' / 'scale.svg'}  " in done.stderr
 
 
-def test_what_was_simulated_says_so_first(home: Path) -> None:
+def test_a_report_of_a_simulated_run_begins_with_that(home: Path) -> None:
     log = home / "state" / "runs" / "fast1" / "log"
     log.write_text("simulated: no training happens; the clock of this job runs 60 times faster\n" + log.read_text())
-    said = report(home, "fast1").stdout
-    assert "simulated cluster eos" in said
-    assert "Simulated: no GPU has trained anything." in said
+    printed = report(home, "fast1").stdout
+    assert "simulated cluster eos" in printed
+    assert "Simulated: no GPU trained anything." in printed
     assert "Simulated" not in report(home, "slow1").stdout
 
 
@@ -91,27 +91,27 @@ def test_json_is_the_document_and_names_the_files(home: Path) -> None:
     assert (home / "r.html").exists()
 
 
-def test_nothing_is_replaced_unless_it_is_asked_for(home: Path) -> None:
+def test_files_are_replaced_only_with_force(home: Path) -> None:
     path = home / "r.html"
     path.write_text("mine")
     refused = report(home, "fast1", "-o", str(path), "--charts", str(home / "charts"))
     assert refused.returncode == 1
     assert "--force" in refused.stderr
     assert path.read_text() == "mine"
-    assert not (home / "charts").exists(), "nothing else is written either"
+    assert not (home / "charts").exists(), "no other file is written"
     assert report(home, "fast1", "-o", str(path), "--force").returncode == 0
     assert path.read_text().startswith("<!DOCTYPE html>")
 
 
 @pytest.mark.parametrize("name", ["r.pdf", "r", ".html"])
-def test_another_ending_is_refused_in_words(name: str, home: Path) -> None:
+def test_another_suffix_is_refused(name: str, home: Path) -> None:
     done = report(home, "fast1", "-o", str(home / name))
     assert done.returncode == 1
     assert "ends with .html or .md" in done.stderr
     assert not (home / name).exists()
 
 
-def test_a_run_that_is_not_there_leaves_no_file(home: Path) -> None:
+def test_an_unknown_run_leaves_no_file(home: Path) -> None:
     done = report(home, "fast1", "nothere", "-o", str(home / "r.html"))
     assert done.returncode == 1
     assert "no run and no suite nothere" in done.stderr
@@ -119,14 +119,14 @@ def test_a_run_that_is_not_there_leaves_no_file(home: Path) -> None:
 
 
 @pytest.mark.parametrize("absurd", ["1e300", "1e308", "1e-300"])
-def test_a_step_time_that_no_step_takes_spoils_no_report(home: Path, absurd: str) -> None:
-    """The report of a run looks at those of other scales as well."""
+def test_an_absurd_step_time_spoils_no_report(home: Path, absurd: str) -> None:
+    """The report of a run also reads the runs at other scales."""
     runs = Runs(UserPaths(home / "config", home / "state"))
     for gpus in (16, 32):
         made = plan(CATALOG, replace(NEMOTRON, scale=gpus))
         runs.save(make_run(f"at{gpus}", plan=made, job_state="COMPLETED", log_read=True))
         seconds = 1.98 if gpus == 32 else absurd
-        (runs.folder(f"at{gpus}") / "log").write_text("".join(STEP.format(at, seconds) for at in range(50)))
+        (runs.folder(f"at{gpus}") / "log").write_text("".join(STEP.format(step, seconds) for step in range(50)))
     for words in (("at32",), ("at16",), ("at16", "at32")):
         done = report(home, *words, "-o", str(home / f"{'-'.join(words)}.html"))
         assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""`results`: runs of this program, and logs of any training here or on a cluster. Values worked out by hand."""
+"""`results`: runs of this program, and logs of any training here or on a cluster. Expected values are calculated."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import pytest
 
+from llmb_tui.cluster.batch import ask as ask_cluster
+from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.plan.document import document
@@ -20,7 +22,6 @@ from llmb_tui.plan.make import plan
 from llmb_tui.services import Services
 from llmb_tui.store.paths import UserPaths
 from llmb_tui.suites.suite import make_suite
-from llmb_tui.watch import find_logs
 from tests.kit import verbs
 from tests.kit.runs import CATALOG, NEMOTRON, make_run
 from tests.kit.unprivileged import not_root
@@ -36,9 +37,9 @@ SAVED = "Global Checkpoint Save : Rank: 0 : Iteration: 50 : Start time: 17444081
 
 
 def log(seconds: float = 1.98, last_s: float = 2.0, steps: int = 50, loss: float = 12.0, total: int = 50) -> str:
-    """A step takes `seconds`, the last one `last_s`; the loss falls by 0.1 each."""
+    """Log of a training: steps take `seconds`, the last one `last_s`; the loss falls by 0.1 per step."""
     times = [seconds] * (steps - 1) + [last_s]
-    lines = (LINE.format(at, round(loss - at / 10, 3), time, total - 1) for at, time in enumerate(times))
+    lines = (LINE.format(step, round(loss - step / 10, 3), time, total - 1) for step, time in enumerate(times))
     return "model\n" + "".join(lines)
 
 
@@ -68,13 +69,13 @@ def remember(home: Path, run_id: str, text: str, **changes: Any) -> None:
     (services.runs.folder(run_id) / "log").write_text(text)
 
 
-def test_a_run_with_all_that_follows_from_its_step_time(home: Path) -> None:
+def test_a_run_with_all_values_derived_from_its_step_time(home: Path) -> None:
     """256 sequences of 4,096 tokens in 2 s are 524,288 tokens/s; 3.85e14 FLOPs each on 64 GPUs 770 TFLOPS; of 1,979."""
     remember(home, "first", log(), created_at=1.0)
     remember(home, "second", log(loss=12.006) + SAVED, created_at=2.0)
-    (one,) = documents(home, "second")
-    result = one["result"]
-    assert (one["step_time_s"], one["rule"]) == (2.0, "last step")
+    (run,) = documents(home, "second")
+    result = run["result"]
+    assert (run["step_time_s"], run["rule"]) == (2.0, "last step")
     assert result["tokens_per_s"] == 524288
     assert result["tflops_per_gpu"] == pytest.approx(770.0, abs=0.01)
     assert result["mfu_pct"] == pytest.approx(38.909, abs=1e-3)
@@ -90,28 +91,28 @@ def test_a_run_with_all_that_follows_from_its_step_time(home: Path) -> None:
     assert (against["run"], against["step"]) == ("first", 49)
     assert against["last_pct"] == pytest.approx(100 * (7.106 / 7.1 - 1))
     assert documents(home, "first")[0]["result"]["loss"]["against_first"] is None
-    said = ask(home, "second")
+    printed = ask(home, "second")
     for words in (
         "524,288",
         "published        1.98 s",
         "checkpoint       save 4.389 s at iteration 50",
-        "+0.085 % from run first",
+        "+0.085 % at iteration 49 compared with run first",
     ):
-        assert words in said
+        assert words in printed
 
 
-def test_a_loss_that_is_no_number_is_null_with_a_word(home: Path) -> None:
+def test_a_loss_that_is_not_a_number_is_null_with_a_remark(home: Path) -> None:
     remember(home, "bad", log().replace("reduced_train_loss: 7.1 ", "reduced_train_loss: nan "))
-    (one,) = documents(home, "bad")
-    loss = one["result"]["loss"]
+    (run,) = documents(home, "bad")
+    loss = run["result"]["loss"]
     assert (loss["last"], loss["falls"], loss["words"]) == (None, False, "1 step has a loss that is not a number")
 
 
-def test_a_log_without_a_configuration_says_what_it_says_itself(home: Path) -> None:
-    (one,) = documents(home, str(GOLDEN / "nemo-2.4.0-flops.log"))
-    result = one["result"]
-    assert (one["selection"], one["verdict"]["result"], one["steps_done"], one["steps_total"]) == (None, None, 30, 30)
-    assert "does not say which configuration" in one["verdict"]["reasons"][0]
+def test_a_log_without_a_configuration_has_only_its_own_values(home: Path) -> None:
+    (run,) = documents(home, str(GOLDEN / "nemo-2.4.0-flops.log"))
+    result = run["result"]
+    assert (run["selection"], run["verdict"]["result"], run["steps_done"], run["steps_total"]) == (None, None, 30, 30)
+    assert "does not say which configuration" in run["verdict"]["reasons"][0]
     assert [result[name] for name in ("tokens_per_s", "tflops_per_gpu", "mfu_pct", "estimate")] == [None] * 4
     assert result["logged_tflops_per_gpu"]["count"] == 25
     assert documents(home, str(GOLDEN / "nemo-2.2.1-save.log"))[0]["result"]["checkpoints"][0]["kind"] == "save"
@@ -123,19 +124,19 @@ ODD = {
     "step": f"iteration {'9' * 5000}/49 iteration 36/{'9' * 5000} | train_step_timing in s: 2.0\n",
     "time": LINE.format(36, 9.0, "1e999", 49) * 2,
     "tflops": "".join(
-        LINE.format(at, 9.0, 2.0, 49).replace(" | consumed", f" | TFLOPS_per_GPU: {tflops} | consumed")
-        for at, tflops in ((49, 770), (49, 1e308), (49, 1e308))
+        LINE.format(step, 9.0, 2.0, 49).replace(" | consumed", f" | TFLOPS_per_GPU: {tflops} | consumed")
+        for step, tflops in ((49, 770), (49, 1e308), (49, 1e308))
     ),
 }
 
 
 @pytest.mark.parametrize("odd", ODD)
-def test_an_odd_number_in_one_log_spoils_no_answer_about_any(home: Path, odd: str) -> None:
-    """Logs hold what ranks have written at once, and what failing programs leave."""
+def test_an_odd_number_in_one_log_spoils_no_answer(home: Path, odd: str) -> None:
+    """Logs contain interleaved lines of ranks, and remains of failing programs."""
     remember(home, "odd", log() + ODD[odd] + log()[6:].replace(" | consumed", " | TFLOPS_per_GPU: 1e308 | consumed"))
     remember(home, "well", log())
     for rule in ("recipe", "parse_train_timing", "llmb-run"):
-        assert [one["id"] for one in documents(home, "odd", "well", "--rule", rule)] == ["odd", "well"]
+        assert [run["id"] for run in documents(home, "odd", "well", "--rule", rule)] == ["odd", "well"]
     for words in (("report", "well", "odd"), ("compare", "odd", "well", "--json"), ("jobs", "--prune", "--yes")):
         done = verbs.run(words, verbs.environment(home))
         assert (done.returncode, "fault" in done.stderr) == (0, False), done.stderr
@@ -149,43 +150,45 @@ def test_the_bar_of_a_hydra_recipe(home: Path, tmp_path: Path) -> None:
         "Epoch 0: : {0}%|███| {1}/50 [16:26<00:00, v_num=gjbq, reduced_train_loss={2}, global_step={3}.00, "
         "consumed_samples=12600.0, train_step_timing in s={4}]"
     )
-    bars = [bar.format(2 * at, at + 1, round(12 - at / 10, 2), at, 13.0) for at in range(49)]
+    bars = [bar.format(2 * step, step + 1, round(12 - step / 10, 2), step, 13.0) for step in range(49)]
     bars += [bar.format(100, 50, 7.1, 49, seconds) for seconds in (99.0, 11.2)]
     file = tmp_path / "log-nemo_llama3.1_405b_576_48123.out"
     file.write_text("GSW: MODEL=llama3.1\n" + "\r".join(bars) + "\n")
-    (one,) = documents(home, str(file), "-w", "llama3.1@24.11", *"-s 405b --gpu h100 -d fp8 --scale 576".split())
-    assert (one["step_time_s"], one["median_step_time_s"], one["steps_done"]) == (11.2, 13.0, 50)
-    assert one["result"]["tokens_per_s"] == pytest.approx(184320)
-    assert (one["verdict"]["result"], one["verdict"]["ratio"]) == ("PASS", pytest.approx(11.24 / 11.2))
-    assert one["result"]["loss"]["words"] == "falls: 12 to 7.1"
+    (run,) = documents(home, str(file), "-w", "llama3.1@24.11", *"-s 405b --gpu h100 -d fp8 --scale 576".split())
+    assert (run["step_time_s"], run["median_step_time_s"], run["steps_done"]) == (11.2, 13.0, 50)
+    assert run["result"]["tokens_per_s"] == pytest.approx(184320)
+    assert (run["verdict"]["result"], run["verdict"]["ratio"]) == ("PASS", pytest.approx(11.24 / 11.2))
+    assert run["result"]["loss"]["words"] == "falls: 12 to 7.1"
 
 
 def test_a_log_of_megatron_bridge(home: Path, tmp_path: Path) -> None:
-    """Of its own last line: 20.1 s; the TFLOPS that it wrote, without the first five: 505 to 509, mean 507."""
+    """Its last line has 20.1 s; its TFLOPS without the first five are 505 to 509, with mean 507."""
     line = (
-        "Step Time : 20s GPU utilization: {tflops}MODEL_TFLOP/s/GPU\n [2025-12-19 10:49:15] iteration {at:8d}/"
+        "Step Time : 20s GPU utilization: {tflops}MODEL_TFLOP/s/GPU\n [2025-12-19 10:49:15] iteration {step:8d}/"
         "      10 | consumed samples: 128 | elapsed time per iteration (ms): {ms} | lm loss: 1.2E+01 |\n"
     )
     file = tmp_path / "log-a.t_7_0.out"
-    text = "".join(line.format(at=at, tflops=499 + at, ms=20100 if at == 10 else 20000) for at in range(1, 11))
+    text = "".join(
+        line.format(step=step, tflops=499 + step, ms=20100 if step == 10 else 20000) for step in range(1, 11)
+    )
     file.write_text(text)
-    (one,) = documents(home, str(file))
-    assert (one["step_time_s"], one["median_step_time_s"], one["steps_done"], one["steps_total"]) == (
+    (run,) = documents(home, str(file))
+    assert (run["step_time_s"], run["median_step_time_s"], run["steps_done"], run["steps_total"]) == (
         20.1,
         20.0,
         10,
         10,
     )
-    assert one["result"]["logged_tflops_per_gpu"]["mean"] == 507
-    assert one["result"]["steady"]["mean"] == pytest.approx(20.02)
+    assert run["result"]["logged_tflops_per_gpu"]["mean"] == 507
+    assert run["result"]["steady"]["mean"] == pytest.approx(20.02)
 
 
-def test_a_person_says_what_a_log_has_trained(home: Path, tmp_path: Path) -> None:
+def test_flags_describe_the_training_of_a_log(home: Path, tmp_path: Path) -> None:
     file = tmp_path / "log-a.t_1_0.out"
     file.write_text(log())
-    (one,) = documents(home, str(file), *FLAGS)
-    assert (one["verdict"]["result"], one["verdict"]["ratio"]) == ("PASS", pytest.approx(0.99))
-    assert one["result"]["tokens_per_s"] == 524288
+    (run,) = documents(home, str(file), *FLAGS)
+    assert (run["verdict"]["result"], run["verdict"]["ratio"]) == ("PASS", pytest.approx(0.99))
+    assert run["result"]["tokens_per_s"] == 524288
     file.write_text(log(last_s=3.0))
     assert documents(home, str(file), *FLAGS, code=3)[0]["verdict"]["result"] == "FAIL"
     file.write_text(log(steps=20, last_s=3.0))
@@ -197,30 +200,30 @@ def test_a_person_says_what_a_log_has_trained(home: Path, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("rule", ["recipe", "llmb-run", "parse_train_timing"])
 @pytest.mark.parametrize("reads", [False, True], ids=["not opened", "broken off"])
-def test_a_log_that_cannot_be_read_hides_no_other(
+def test_an_unreadable_log_hides_no_other_log(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rule: str, *, reads: bool
 ) -> None:
     folder = tmp_path / "logs"
     folder.mkdir()
     for job in (1, 2, 3):
         (folder / f"log-a.t_{job}_0.out").write_text(log())
-    opened = find_logs._open
+    opened = Path.open
 
     class BreaksOff(io.FileIO):
         def readinto(self, _: object) -> int:
             raise OSError(errno.EIO, "Input/output error")
 
-    def open_or_fail(file: Path) -> BinaryIO:
+    def open_or_fail(file: Path, *words: Any, **more: Any) -> Any:
         if file.name != "log-a.t_2_0.out":
-            return opened(file)
+            return opened(file, *words, **more)
         if reads:
             return io.BufferedReader(BreaksOff(file))
         raise PermissionError(errno.EACCES, "Permission denied", str(file))
 
-    monkeypatch.setattr(find_logs, "_open", open_or_fail)
+    monkeypatch.setattr(Path, "open", open_or_fail)
     done = verbs.run(("results", str(folder), "--json", "--rule", rule), verbs.environment(home))
     assert done.returncode == 2
-    assert [Path(one["id"]).name for one in json.loads(done.stdout)] == ["log-a.t_1_0.out", "log-a.t_3_0.out"]
+    assert [Path(run["id"]).name for run in json.loads(done.stdout)] == ["log-a.t_1_0.out", "log-a.t_3_0.out"]
     why = "Input/output error" if reads else "Permission denied"
     assert done.stderr == f"llmb-tui: {folder}/log-a.t_2_0.out cannot be read. {why}.\n"
     alone = verbs.run(("results", f"{folder}/log-a.t_2_0.out", "--rule", rule), verbs.environment(home))
@@ -228,9 +231,9 @@ def test_a_log_that_cannot_be_read_hides_no_other(
     assert "name another log." in alone.stderr
 
 
-def test_a_long_run_is_as_its_log_is(home: Path, tmp_path: Path) -> None:
-    """Charts of it leave out steps."""
-    text = "model\n" + "".join(LINE.format(at, 9.0, 1.9 if at < 3000 else 2.1, 9999) for at in range(10_000))
+def test_a_long_run_has_every_step_of_its_log(home: Path, tmp_path: Path) -> None:
+    """Only charts leave out steps."""
+    text = "model\n" + "".join(LINE.format(step, 9.0, 1.9 if step < 3000 else 2.1, 9999) for step in range(10_000))
     remember(home, "long", text)
     (tmp_path / "log.out").write_text(text)
     (run,), (log_alone,) = documents(home, "long", code=3), documents(home, str(tmp_path / "log.out"))
@@ -238,17 +241,15 @@ def test_a_long_run_is_as_its_log_is(home: Path, tmp_path: Path) -> None:
     assert run["result"]["steady"]["count"] == 9_995
 
 
-def test_a_path_that_is_mistyped_is_called_none(home: Path) -> None:
+def test_a_mistyped_path_is_refused(home: Path) -> None:
     done = verbs.run(("results", "/nowhere/log.out"), verbs.environment(home))
     assert (done.returncode, done.stderr) == (
         1,
-        "llmb-tui: There is no /nowhere/log.out.\nName a log, or a folder of logs.\n",
+        "llmb-tui: /nowhere/log.out does not exist.\nName a log, or a folder of logs.\n",
     )
 
 
-def test_what_cannot_be_read_beside_a_log_hides_no_log(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unreadable_neighbour_hides_no_log(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "shared"
     folder.mkdir()
     (folder / "a.out").write_text(log())
@@ -261,33 +262,33 @@ def test_what_cannot_be_read_beside_a_log_hides_no_log(
         return opened(path, *words, **more)
 
     monkeypatch.setattr(Path, "open", open_)
-    (one,) = documents(home, str(folder))
-    assert one["steps_done"] == 50
+    (run,) = documents(home, str(folder))
+    assert run["steps_done"] == 50
 
 
 @pytest.mark.parametrize("rule", ["recipe", "llmb-run", "parse_train_timing"])
-def test_a_log_on_a_cluster_that_cannot_be_read_is_none_without_steps(
+def test_an_unreadable_log_on_a_cluster_is_not_a_log_without_steps(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rule: str
 ) -> None:
-    """It is gone before its lines are read, which is said in the same word as of one that may not be read."""
+    """The log vanishes before its lines are read; the message is that of a log without read permission."""
     places = UserPaths(home / "config", home / "state")
     near = SlurmProfile("near", "localhost", "acct", "batch", "/lustre", transport="local")
     Services(places).clusters.save(near)
     folder = tmp_path / "logs"
     folder.mkdir()
-    asked, file = find_logs._asked, folder / "log-a.t_2_0.out"
+    file = folder / "log-a.t_2_0.out"
 
-    def gone(session: Session, script: str, *arguments: Any) -> list[tuple[str, str, str]]:
-        if script == "progress_lines.sh":
+    def gone(session: Session, script: str, *arguments: Any, **options: Any) -> list[tuple[str, str, str]]:
+        if script == remote_text("progress_lines.sh"):
             file.unlink()
-        return asked(session, script, *arguments)
+        return ask_cluster(session, script, *arguments, **options)
 
-    monkeypatch.setattr(find_logs, "_asked", gone)
+    monkeypatch.setattr("llmb_tui.watch.find_logs.ask", gone)
     for job in (1, 2, 3):
         (folder / f"log-a.t_{job}_0.out").write_text(log())
     done = verbs.run(("results", f"near:{folder}", "--rule", rule, "--json"), verbs.environment(home))
     assert done.returncode == 2
-    assert [one["id"] for one in json.loads(done.stdout)] == [f"near:{folder}/log-a.t_{job}_0.out" for job in (1, 3)]
+    assert [run["id"] for run in json.loads(done.stdout)] == [f"near:{folder}/log-a.t_{job}_0.out" for job in (1, 3)]
     why = "Permission denied, or the file was removed."
     assert f"llmb-tui: near:{file} cannot be read. {why}\n" in done.stderr
     file.write_text(log())
@@ -297,37 +298,37 @@ def test_a_log_on_a_cluster_that_cannot_be_read_is_none_without_steps(
 
 
 @pytest.mark.parametrize("rule", ["recipe", "llmb-run", "parse_train_timing"])
-@pytest.mark.parametrize("at", ["", "near:"])
-def test_a_folder_that_may_not_be_read_is_not_empty(home: Path, tmp_path: Path, at: str, rule: str) -> None:
+@pytest.mark.parametrize("prefix", ["", "near:"])
+def test_an_unreadable_folder_is_not_an_empty_one(home: Path, tmp_path: Path, prefix: str, rule: str) -> None:
     near = SlurmProfile("near", "localhost", "acct", "batch", "/lustre", transport="local")
     Services(UserPaths(home / "config", home / "state")).clusters.save(near)
     folder = tmp_path / "logs"
     for name in ("closed", "open"):
         (folder / name).mkdir(parents=True)
         (folder / name / "log-a.t_1_0.out").write_text(log())
-    words = (f"{at}{folder}", "--json", "--rule", rule)
+    words = (f"{prefix}{folder}", "--json", "--rule", rule)
     with not_root():
         (folder / "closed").chmod(0)
         done = verbs.run(("results", *words), verbs.environment(home))
         assert done.returncode == 2
-        assert [one["id"] for one in json.loads(done.stdout)] == [f"{at}{folder}/open/log-a.t_1_0.out"]
-        (said,) = (
+        assert [run["id"] for run in json.loads(done.stdout)] == [f"{prefix}{folder}/open/log-a.t_1_0.out"]
+        (printed,) = (
             line for line in done.stderr.splitlines() if line.endswith(("ermission denied", "ermission denied."))
         )
-        assert said.startswith(f"llmb-tui: {at}")
-        assert f"{folder}/closed" in said
+        assert printed.startswith(f"llmb-tui: {prefix}")
+        assert f"{folder}/closed" in printed
         (folder / "closed").chmod(0o755)
         assert len(documents(home, *words)) == 2
         folder.chmod(0)
         done = verbs.run(("results", *words), verbs.environment(home))
         folder.chmod(0o755)
-    assert done.returncode == (1 if at else 2)
+    assert done.returncode == (1 if prefix else 2)
     assert f"{folder}" in json.loads(done.stdout)["error"]["what"]
 
 
 @pytest.fixture
 def experiment(tmp_path: Path) -> Path:
-    """As llmb-run leaves it: the log of two starts, NeMo-Run's batch output, and what it wrote of the run."""
+    """Folder of llmb-run: the log of two starts, NeMo-Run's batch output, and the run's configuration."""
     task = tmp_path / f"llmb/workloads/pretrain_nemotron4-340b/experiments/{TASK}/{TASK}_1767/{TASK}"
     task.mkdir(parents=True)
     name = f"research-research.{TASK}_48123"
@@ -338,31 +339,31 @@ def experiment(tmp_path: Path) -> Path:
     return tmp_path / "llmb" / "workloads"
 
 
-def test_what_llmb_run_was_told_to_change_is_named(home: Path, experiment: Path) -> None:
+def test_changes_by_llmb_run_are_named(home: Path, experiment: Path) -> None:
     (file,) = experiment.rglob("llmb-config_48123.yaml")
     changed = CONFIG.replace("env_overrides: {}", "env_overrides: {NCCL_X: 1}")
     file.write_text(changed.replace("model_overrides: {}", "model_overrides: {layers: 9}"))
-    (one,) = documents(home, str(experiment))
-    said = " ".join(one["verdict"]["reasons"])
-    assert "started with layers changed" in said
-    assert "behind the expected step time: NCCL_X changed." in said
+    (run,) = documents(home, str(experiment))
+    printed = " ".join(run["verdict"]["reasons"])
+    assert "started with layers changed" in printed
+    assert "behind the expected step time: NCCL_X changed." in printed
 
 
-def test_a_folder_of_llmb_run_is_judged_by_its_own_recipe(home: Path, experiment: Path) -> None:
-    """The mean of iterations 35 to 44 is 20 s, whatever the last step took; 64 sequences of 4,096 tokens in it."""
-    (one,) = documents(home, str(experiment))
-    assert (one["selection"]["workload"], one["selection"]["gpu"], one["selection"]["scale"]) == (
+def test_a_folder_of_llmb_run_is_judged_by_its_recipe(home: Path, experiment: Path) -> None:
+    """The mean of iterations 35 to 44 is 20 s, whatever the last step took; a step has 64 sequences of 4,096 tokens."""
+    (run,) = documents(home, str(experiment))
+    assert (run["selection"]["workload"], run["selection"]["gpu"], run["selection"]["scale"]) == (
         "nemotron4-340b", "gb200", 256,
     )  # fmt: skip
-    assert (one["procedure"], one["job_ids"], one["rule"]) == ("llmb", ["48123"], "mean of iterations 35–44")
-    assert (one["step_time_s"], one["verdict"]["ratio"]) == (
+    assert (run["procedure"], run["job_ids"], run["rule"]) == ("llmb", ["48123"], "mean of iterations 35–44")
+    assert (run["step_time_s"], run["verdict"]["ratio"]) == (
         20,
-        pytest.approx(one["result"]["estimate"]["step_time_s"] / 20),
+        pytest.approx(run["result"]["estimate"]["step_time_s"] / 20),
     )
-    assert one["result"]["steady"]["count"] == 10
-    assert one["result"]["tokens_per_s"] == pytest.approx(64 * 4096 / 20)
-    assert one["result"]["restarts"] == 1
-    assert one["result"]["earlier_logs"][0].endswith("_48123_0.out")
+    assert run["result"]["steady"]["count"] == 10
+    assert run["result"]["tokens_per_s"] == pytest.approx(64 * 4096 / 20)
+    assert run["result"]["restarts"] == 1
+    assert run["result"]["earlier_logs"][0].endswith("_48123_0.out")
 
 
 def test_the_same_folder_on_a_cluster(home: Path, experiment: Path) -> None:
@@ -371,12 +372,12 @@ def test_the_same_folder_on_a_cluster(home: Path, experiment: Path) -> None:
     Services(places).clusters.save(near)
     (here,), (there,) = documents(home, str(experiment)), documents(home, f"near:{experiment}")
     assert there["id"] == f"near:{here['id']}"
-    for one in (here, there):
-        one["id"], one["result"]["earlier_logs"] = "", len(one["result"]["earlier_logs"])
+    for run in (here, there):
+        run["id"], run["result"]["earlier_logs"] = "", len(run["result"]["earlier_logs"])
     assert there == here
     for rule in ("parse_train_timing", "llmb-run"):
-        mine, theirs = (documents(home, f"{at}{experiment}", "--rule", rule) for at in ("", "near:"))
-        assert [one["result"]["upstream"] for one in mine] == [one["result"]["upstream"] for one in theirs]
+        mine, theirs = (documents(home, f"{prefix}{experiment}", "--rule", rule) for prefix in ("", "near:"))
+        assert [run["result"]["upstream"] for run in mine] == [run["result"]["upstream"] for run in theirs]
     (file,) = documents(home, f"near:{next(experiment.rglob('log-*_0.out'))}")
     assert (file["steps_done"], file["procedure"]) == (20, "llmb")
     missing = verbs.run(("results", "near:/nowhere", "--json"), verbs.environment(home))
@@ -385,8 +386,8 @@ def test_the_same_folder_on_a_cluster(home: Path, experiment: Path) -> None:
     assert verbs.run(("results", "nowhere:/x"), verbs.environment(home)).returncode == 1
 
 
-def test_a_run_of_a_colleague_by_the_direct_procedure(home: Path, tmp_path: Path) -> None:
-    """Its folder holds the plan; here and on the cluster, by an absolute path and by one from the home directory."""
+def test_a_run_of_another_user_by_our_script(home: Path, tmp_path: Path) -> None:
+    """Its folder has the plan; here and on the cluster, by an absolute path and by one from the home directory."""
     made = plan(CATALOG, NEMOTRON)
     task = tmp_path / "task"
     (task / "configs").mkdir(parents=True)
@@ -401,36 +402,34 @@ def test_a_run_of_a_colleague_by_the_direct_procedure(home: Path, tmp_path: Path
         f"near:{task}",
         f"near:{os.path.relpath(task, home)}",
     ):
-        (one,) = documents(home, where)
-        assert (one["procedure"], one["verdict"]["result"], one["result"]["tokens_per_s"]) == ("direct", "PASS", 524288)
+        (run,) = documents(home, where)
+        assert (run["procedure"], run["verdict"]["result"], run["result"]["tokens_per_s"]) == ("direct", "PASS", 524288)
     (task / "configs" / "plan.json").write_text("{}")
-    (one,) = documents(home, str(task))
-    assert (one["selection"], one["procedure"], one["step_time_s"]) == (None, None, 2.0)
-    assert "cannot be used: It is not a plan" in one["verdict"]["reasons"][0]
+    (run,) = documents(home, str(task))
+    assert (run["selection"], run["procedure"], run["step_time_s"]) == (None, None, 2.0)
+    assert "cannot be used: It is not a plan" in run["verdict"]["reasons"][0]
 
 
-def test_by_the_rules_of_nvidias_own_tools(home: Path, experiment: Path) -> None:
-    (file,) = documents(
-        home, str(experiment), "--rule", "parse_train_timing"
-    )  # the first start made no step that counts
+def test_logs_by_the_rules_of_nvidias_tools(home: Path, experiment: Path) -> None:
+    (file,) = documents(home, str(experiment), "--rule", "parse_train_timing")  # the first start made no valid step
     (job,) = documents(home, str(experiment), "--rule", "llmb-run")
-    assert [one["result"]["upstream"]["status"] for one in (file, job)] == ["Success", "success"]
-    assert [one["result"]["upstream"]["step_time_mean_s"] for one in (file, job)] == [20, 20]
+    assert [run["result"]["upstream"]["status"] for run in (file, job)] == ["Success", "success"]
+    assert [run["result"]["upstream"]["step_time_mean_s"] for run in (file, job)] == [20, 20]
     headings, row = ask(home, str(experiment), "--rule", "llmb-run").splitlines()
     assert headings.split()[:3] == ["run", "rule", "status"]
     assert row.split()[1:4] == ["llmb-run", "success", "20"]
 
 
-def test_a_run_by_the_rules_of_nvidias_own_tools(home: Path) -> None:
+def test_a_run_by_the_rules_of_nvidias_tools(home: Path) -> None:
     remember(home, "mine", log())
-    (one,) = documents(home, "mine", "--rule", "llmb-run")
-    assert one["result"]["upstream"]["step_time_mean_s"] == pytest.approx(1.98)
-    assert one["step_time_s"] == 2.0, "the keys of a run stay those of its recipe"
+    (run,) = documents(home, "mine", "--rule", "llmb-run")
+    assert run["result"]["upstream"]["step_time_mean_s"] == pytest.approx(1.98)
+    assert run["step_time_s"] == 2.0, "the keys of a run stay those of its recipe"
     (bars,) = documents(home, "mine", "--rule", "parse_train_timing")
     assert bars["result"]["upstream"]["status"] == "Success"
 
 
-def test_a_table_for_a_file_has_every_number(home: Path) -> None:
+def test_the_csv_table_has_every_number(home: Path) -> None:
     remember(home, "a", log())
     remember(home, "b", log(last_s=2.023456))
     rows = list(csv.DictReader(io.StringIO(ask(home, "a", "b", "--format", "csv"))))
@@ -441,7 +440,7 @@ def test_a_table_for_a_file_has_every_number(home: Path) -> None:
     assert markdown[0].startswith("| run |")
 
 
-def test_losses_are_held_against_the_same_configuration_alone(home: Path) -> None:
+def test_losses_are_compared_only_within_a_configuration(home: Path) -> None:
     remember(home, "first", log(), created_at=1.0)
     other = plan(CATALOG, replace(NEMOTRON, scale=128))
     services = Services(UserPaths(home / "config", home / "state"))
@@ -450,8 +449,8 @@ def test_losses_are_held_against_the_same_configuration_alone(home: Path) -> Non
     assert documents(home, "other")[0]["result"]["loss"]["against_first"] is None
 
 
-def test_a_run_whose_log_cannot_be_read_hides_no_other(home: Path, tmp_path: Path) -> None:
-    """Not even where it is the first of the configuration, against which the losses of all others are held."""
+def test_a_run_with_an_unreadable_log_hides_no_other_run(home: Path, tmp_path: Path) -> None:
+    """Even if it is the first of its configuration, with which the losses of all others are compared."""
     remember(home, "first", log(), created_at=1.0)
     remember(home, "well", log(), created_at=2.0)
     file = tmp_path / "a.out"
@@ -460,37 +459,37 @@ def test_a_run_whose_log_cannot_be_read_hides_no_other(home: Path, tmp_path: Pat
         closed.chmod(0)
     with not_root():
         for rule in ("recipe", "llmb-run"):
-            (one,) = documents(home, "well", "--rule", rule)
-            assert (one["step_time_s"], one["result"]["loss"]["against_first"]) == (2.0, None)
+            (run,) = documents(home, "well", "--rule", rule)
+            assert (run["step_time_s"], run["result"]["loss"]["against_first"]) == (2.0, None)
             several = ("results", "first", str(file), "well", "--json", "--rule", rule)
             done = verbs.run(several, verbs.environment(home))
-            assert (done.returncode, [one["id"] for one in json.loads(done.stdout)]) == (2, ["well"])
+            assert (done.returncode, [run["id"] for run in json.loads(done.stdout)]) == (2, ["well"])
             assert done.stderr.count("cannot be read.\nPermission denied.") == 2
         ask(home, "first", code=1)
         assert verbs.run(("report", "well"), verbs.environment(home)).returncode == 0
 
 
-def test_the_id_of_a_run_means_it_also_where_its_files_were_fetched_to(
+def test_the_id_of_a_run_takes_precedence_over_a_folder_of_that_name(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`fetch RUN` puts them into ./RUN, where more than one log may be."""
+    """`fetch RUN` writes into ./RUN, which may have more than one log."""
     remember(home, "slow1", log(last_s=3.0))
     monkeypatch.chdir(tmp_path)
     for name in ("slow1", "notarun"):
         Path(name).mkdir()
         Path(name, "log-acct-acct.t_7_0.out").write_text(log(last_s=3.0))
-    (one,) = documents(home, "slow1", code=3)
-    assert (one["id"], one["verdict"]["result"]) == ("slow1", "FAIL")
+    (run,) = documents(home, "slow1", code=3)
+    assert (run["id"], run["verdict"]["result"]) == ("slow1", "FAIL")
     for name in ("./slow1", "slow1/", "notarun"):
-        (one,) = documents(home, name)
-        assert one["id"] == f"{Path(name)}/log-acct-acct.t_7_0.out"
+        (run,) = documents(home, name)
+        assert run["id"] == f"{Path(name)}/log-acct-acct.t_7_0.out"
 
 
-def test_a_suite_stands_for_its_runs(home: Path) -> None:
+def test_the_results_of_a_suite_are_those_of_its_runs(home: Path) -> None:
     suite = make_suite("mine", "eos", [(NEMOTRON, "direct")] * 3)
-    rows = tuple(replace(row, run_id=f"row{at}") for at, row in enumerate(suite.rows))
+    rows = tuple(replace(row, run_id=f"row{index}") for index, row in enumerate(suite.rows))
     Services(UserPaths(home / "config", home / "state")).suites.save(replace(suite, id="s251123080000aaaa", rows=rows))
     remember(home, "row0", log())
     remember(home, "row1", log(last_s=2.02))
     found = documents(home, "s251123080000aaaa")  # the third was not submitted
-    assert [(one["id"], one["step_time_s"]) for one in found] == [("row0", 2.0), ("row1", 2.02)]
+    assert [(run["id"], run["step_time_s"]) for run in found] == [("row0", 2.0), ("row1", 2.02)]

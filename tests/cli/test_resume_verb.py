@@ -1,4 +1,4 @@
-"""`submit --resume`: what stands against it without a cluster, and what every verb says of a run that was not sent."""
+"""`submit --resume`: refusals that need no cluster, and the messages of all verbs about a run that is not submitted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from llmb_tui.services import Services
 from llmb_tui.store.paths import UserPaths
 from tests.kit.runs import NEMOTRON, intended_run, make_run, request_for
 
-# Nothing listens there.
+# Nothing listens on its port.
 EOS = SlurmProfile(
     "eos", "127.0.0.1", "acct", "batch", "/lustre",
     port=9, known_hosts="/nonexistent", user="me", ssh_config=NO_SSH_CONFIG,
@@ -34,31 +34,31 @@ def services(user_places: UserPaths) -> Services:
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "printed"),
     [
         (RESUME, 1, "Add --yes"),
         ((*RESUME, "--yes"), 2, "Nothing was submitted."),
         ((*RESUME, "--yes", "--read-only"), 1, "is read-only"),
         ((*RESUME, "--yes", "--set", "limits.gpu_hours=1"), 1, "GPU-hours"),
-        ((*RESUME, "--cluster", "eos", "--yes"), 1, "as it was agreed to"),
-        ((*RESUME, "-w", "nemotron4", "--yes"), 1, "as it was agreed to"),
-        ((*RESUME, "--procedure", "upstream", "--yes"), 1, "as it was agreed to"),
+        ((*RESUME, "--cluster", "eos", "--yes"), 1, "as it was confirmed"),
+        ((*RESUME, "-w", "nemotron4", "--yes"), 1, "as it was confirmed"),
+        ((*RESUME, "--procedure", "upstream", "--yes"), 1, "as it was confirmed"),
         (("submit", "--resume", "nosuchrun", "--yes"), 1, "no run nosuchrun"),
         (("submit", "-w", "nemotron4", "--yes"), 1, "Add --cluster"),
     ],
 )
-def test_what_stands_against_it(
-    services: Services, words: tuple[str, ...], code: int, said: str, capsys: pytest.CaptureFixture[str]
+def test_an_impossible_resume_is_refused_with_the_reason(
+    services: Services, words: tuple[str, ...], code: int, printed: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([*words, "--json"]) == code
     out, err = capsys.readouterr()
-    assert said in err
+    assert printed in err
     assert json.loads(out)["id"] == ("prepared" if "prepared" in words else None)
     assert services.runs.load("prepared").submission == "intended"
 
 
 @pytest.mark.parametrize(("submission", "code"), [("submitted", 0), ("refused", 1), ("withdrawn", 1), ("unknown", 2)])
-def test_only_an_intent_is_sent(
+def test_only_a_run_that_is_not_submitted_is_submitted(
     services: Services, submission: Submission, code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     job_ids = ("48123",) if submission == "submitted" else ()
@@ -66,11 +66,11 @@ def test_only_an_intent_is_sent(
     assert main(["submit", "--resume", "other", "--yes", "--json"]) == code
     out, err = capsys.readouterr()
     assert json.loads(out)["id"] == "other"
-    assert ("nothing is sent again" if code == 0 else "Because.") in err
+    assert ("It is not submitted again." if code == 0 else "Because.") in err
 
 
-def test_one_that_was_sent_before_needs_no_cluster(services: Services, capsys: pytest.CaptureFixture[str]) -> None:
-    """It is said how it stands, as every verb says it."""
+def test_resuming_a_submitted_run_needs_no_cluster(services: Services, capsys: pytest.CaptureFixture[str]) -> None:
+    """The verb prints its state, as every verb does."""
     services.runs.save(make_run("over", cluster="nowhere", job_state="CANCELLED", log_read=True))
     for words in (["submit", "--resume", "over", "--json", "--read-only"], ["watch", "over", "--once", "--json"]):
         main(words)
@@ -78,12 +78,12 @@ def test_one_that_was_sent_before_needs_no_cluster(services: Services, capsys: p
     assert main(["submit", "--resume", "over"]) == 0
 
 
-def test_the_script_that_would_be_sent_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_prints_the_script(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*RESUME, "--dry-run"]) == 0
     assert capsys.readouterr().out == "#!/bin/sh\n"
 
 
-def test_every_verb_says_what_can_be_done_with_an_intent(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_verb_prints_the_next_steps_for_a_run_that_is_not_submitted(capsys: pytest.CaptureFixture[str]) -> None:
     for words, code in (("jobs", 0), ("watch prepared", 1), ("watch prepared --once", 0), ("results prepared", 0)):
         assert main(words.split()) == code
         assert WHAT_CAN_BE_DONE in capsys.readouterr().err
@@ -91,7 +91,7 @@ def test_every_verb_says_what_can_be_done_with_an_intent(capsys: pytest.CaptureF
     assert WHAT_CAN_BE_DONE in capsys.readouterr().err
 
 
-def test_an_intent_that_was_withdrawn_is_sent_no_more(services: Services, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_withdrawn_run_is_not_submitted(services: Services, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["cancel", "prepared", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"id": "prepared", "cancelled": []}
     assert main([*RESUME, "--yes"]) == 1
@@ -100,7 +100,7 @@ def test_an_intent_that_was_withdrawn_is_sent_no_more(services: Services, capsys
     assert "--resume" not in capsys.readouterr().err.split("\n")[-2]
 
 
-def test_a_run_of_a_cluster_that_is_saved_no_more(services: Services, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_of_a_removed_cluster_is_not_submitted(services: Services, capsys: pytest.CaptureFixture[str]) -> None:
     services.runs.save(replace(services.runs.load("prepared"), cluster="nowhere"))
     assert main([*RESUME, "--yes"]) == 1
     assert "nowhere" in capsys.readouterr().err

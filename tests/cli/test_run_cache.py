@@ -1,4 +1,4 @@
-"""`jobs` reads a run that is done once, and again where anything of it has changed."""
+"""`jobs` reads a finished run once, and again if it has changed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def places(tmp_path: Path) -> UserPaths:
 
 @pytest.fixture
 def loaded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The runs that were read."""
+    """Ids of the runs that were read."""
     ids: list[str] = []
     load = Runs.load
 
@@ -44,7 +44,7 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def remember(places: UserPaths, run: Run, log: str = LOG) -> Path:
-    """A run as it lies there for a while."""
+    """Store a run with old time stamps."""
     Runs(places).save(run)
     folder = places.runs / run.id
     (folder / "log").write_text(log)
@@ -59,12 +59,12 @@ def done(run_id: str = "done", **fields: Any) -> Run:
 
 
 def jobs(places: UserPaths, *words: str) -> str:
-    said = verbs.run(("jobs", *words), verbs.environment(places.state.parent))
-    assert (said.returncode, said.stderr) == (0, "")
-    return said.stdout
+    printed = verbs.run(("jobs", *words), verbs.environment(places.state.parent))
+    assert (printed.returncode, printed.stderr) == (0, "")
+    return printed.stdout
 
 
-def test_a_run_that_is_done_is_read_once(places: UserPaths, loaded: list[str]) -> None:
+def test_a_finished_run_is_read_once(places: UserPaths, loaded: list[str]) -> None:
     remember(places, done("old", created_at=1.0))
     remember(places, done("new", created_at=2.0))
     first, table = jobs(places, "--json"), jobs(places)
@@ -89,7 +89,7 @@ def saved_again(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [longer_log, other_file, saved_again])
-def test_what_changes_is_read_again(places: UserPaths, loaded: list[str], change: Callable[[Path], None]) -> None:
+def test_a_changed_run_is_read_again(places: UserPaths, loaded: list[str], change: Callable[[Path], None]) -> None:
     folder = remember(places, done())
     jobs(places)
     change(folder)
@@ -97,7 +97,7 @@ def test_what_changes_is_read_again(places: UserPaths, loaded: list[str], change
     assert loaded == ["done", "done"]
 
 
-def test_what_is_gone_is_forgotten(places: UserPaths) -> None:
+def test_a_removed_run_is_forgotten(places: UserPaths) -> None:
     folder = remember(places, done())
     jobs(places)
     folder.rename(places.state / "elsewhere")
@@ -114,13 +114,13 @@ def test_what_is_gone_is_forgotten(places: UserPaths) -> None:
     ],
     ids=lambda run: run.id,
 )
-def test_only_what_is_done_is_kept(places: UserPaths, run: Run) -> None:
+def test_only_finished_runs_are_cached(places: UserPaths, run: Run) -> None:
     remember(places, run, LOG[:1000])
     verbs.run(("jobs",), verbs.environment(places.state.parent))
     assert not places.runs_done.exists()
 
 
-def test_what_may_change_again_within_its_time_stamp_is_not_kept(
+def test_a_run_that_may_change_within_its_time_stamp_is_not_cached(
     places: UserPaths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("llmb_tui.watch.run_cache.SETTLED_NS", 3600 * 10**9)
@@ -131,9 +131,7 @@ def test_what_may_change_again_within_its_time_stamp_is_not_kept(
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"maker": 1}', None])
-def test_a_damaged_file_or_that_of_another_program_is_not_believed(
-    places: UserPaths, loaded: list[str], text: str | None
-) -> None:
+def test_a_damaged_or_foreign_cache_is_ignored(places: UserPaths, loaded: list[str], text: str | None) -> None:
     remember(places, done())
     first, kept = jobs(places, "--json"), places.runs_done.read_text()
     places.runs_done.write_text(kept.replace('"maker": ["', '"maker": ["0') if text is None else text)
@@ -142,7 +140,7 @@ def test_a_damaged_file_or_that_of_another_program_is_not_believed(
     assert places.runs_done.read_text() == kept
 
 
-def test_another_threshold_judges_again(places: UserPaths, loaded: list[str]) -> None:
+def test_another_threshold_reads_the_runs_again(places: UserPaths, loaded: list[str]) -> None:
     remember(places, done())
     jobs(places)
     jobs(places, "--set", "verdict.threshold=0.5")

@@ -1,4 +1,4 @@
-"""What `jobs` and `results` say of a run: by which procedure it ran, and what it did beside the benchmark."""
+"""Launch method and further options of a run in the tables of `jobs` and `results`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Ended = Callable[[RunOptions], Run]
 
 @pytest.fixture
 def ended(tmp_path: Path) -> Ended:
-    """A run of Nemotron4 15b that took every step in 1.97 s, of 1.98 s that are published."""
+    """Stores a run of Nemotron4 15b with a step time of 1.97 s; 1.98 s are published."""
 
     def make(options: RunOptions) -> Run:
         made = plan(CATALOG, replace(NEMOTRON, options=options))
@@ -38,27 +38,27 @@ def ended(tmp_path: Path) -> Ended:
     return make
 
 
-def said(tmp_path: Path, *arguments: str) -> str:
+def printed(tmp_path: Path, *arguments: str) -> str:
     done = verbs.run(arguments, verbs.environment(tmp_path))
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-def test_jobs_and_results_name_the_procedure(ended: Ended, tmp_path: Path) -> None:
+def test_jobs_and_results_name_the_launch_method(ended: Ended, tmp_path: Path) -> None:
     run = ended(NOTHING_MORE)
-    for table in (said(tmp_path, "jobs"), said(tmp_path, "results", run.id)):
+    for table in (printed(tmp_path, "jobs"), printed(tmp_path, "results", run.id)):
         headings, row = table.splitlines()[:2]
-        assert "procedure" in headings
-        assert "direct" in row.split()
+        assert "launch" in headings
+        assert "our script" in row
         assert "PASS 100.5 %" in row
 
 
-def test_a_step_time_is_the_rules_and_a_median_is_called_so(ended: Ended, tmp_path: Path) -> None:
+def test_the_step_time_and_the_median_have_their_own_names(ended: Ended, tmp_path: Path) -> None:
     run = ended(NOTHING_MORE)
     log = tmp_path / "state" / "runs" / run.id / "log"
     steps = log.read_text().splitlines(keepends=True)
     log.write_text("".join([*steps[:-1], steps[-1].replace("1.97", "0.5")]))
-    for table in (said(tmp_path, "jobs"), said(tmp_path, "results", run.id)):
+    for table in (printed(tmp_path, "jobs"), printed(tmp_path, "results", run.id)):
         headings, row = table.splitlines()[:2]
         assert headings.index("step s") < headings.index("median s")
         assert row.split()[row.split().index("50/50") + 1 :][:2] == ["0.5", "1.97"]
@@ -67,6 +67,6 @@ def test_a_step_time_is_the_rules_and_a_median_is_called_so(ended: Ended, tmp_pa
 
 def test_a_profiled_run_that_is_fast_is_a_warning(ended: Ended, tmp_path: Path) -> None:
     run = ended(RunOptions(profile=True))
-    assert "25/25" in said(tmp_path, "results", run.id)
-    assert "WARN 100.5 %: The run was profiled, which slows it down." in said(tmp_path, "results", run.id)
-    assert "The run was profiled, which slows it down." in said(tmp_path, "results", run.id, "--json")
+    assert "25/25" in printed(tmp_path, "results", run.id)
+    assert "WARN 100.5 %: The run was profiled, which slows it down." in printed(tmp_path, "results", run.id)
+    assert "The run was profiled, which slows it down." in printed(tmp_path, "results", run.id, "--json")

@@ -1,4 +1,4 @@
-"""A login node that answers each command with one byte a minute: every verb ends, in a sentence that names it."""
+"""A login node that answers each command with one byte a minute: every verb ends with a message that names it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from llmb_tui.cli import main
-from llmb_tui.cluster import local
 from llmb_tui.cluster.link import Completed
 from llmb_tui.cluster.local import LocalConnection
 from llmb_tui.cluster.slurm.profile import SlurmProfile
@@ -24,7 +23,7 @@ TRICKLES = ("sh", "-c", "while printf x; do sleep 60; done")
 
 @pytest.fixture
 def places(user_places: UserPaths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> UserPaths:
-    """This machine as such a login node, with a run that goes on and one that is unknown."""
+    """This machine as such a login node, with an active run and one of unknown submission."""
     monkeypatch.setenv("HOME", str(tmp_path))
     services = Services(user_places)
     profile = SlurmProfile("here", "local", "acct", "batch", str(tmp_path / "install"), transport="local")
@@ -32,18 +31,18 @@ def places(user_places: UserPaths, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     spec = intended_run(request_for(NEMOTRON, profile), "going1").spec
     services.runs.save(make_run("going1", spec=spec, cluster="here", job_state="RUNNING", job_ids=("7",)))
     services.runs.save(make_run("unknown1", spec=spec, cluster="here", submission="unknown", job_ids=()))
-    real_popen, real_run = local._popen, LocalConnection.run
+    real_run, real_stream = LocalConnection.run, LocalConnection.stream
 
     def run(link: LocalConnection, argv: Sequence[str], *, deadline_s: float, **options: Any) -> Completed:
         assert deadline_s <= 110, argv
-        return real_run(link, argv, deadline_s=0.05, **options)
+        return real_run(link, TRICKLES, deadline_s=0.05, **options)
 
-    monkeypatch.setattr(local, "_popen", lambda _argv: real_popen(TRICKLES))
     monkeypatch.setattr(LocalConnection, "run", run)
+    monkeypatch.setattr(LocalConnection, "stream", lambda link, _argv: real_stream(link, TRICKLES))
     for name in (
-        "launch.install._LINK_PATIENCE_S",
-        "launch.install._LOOK_EVERY_S",
-        "cluster.remotelog._HEADER_WITHIN_S",
+        "launch.install.LINK_PATIENCE_S",
+        "launch.install.LOOK_EVERY_S",
+        "cluster.remotelog.HEADER_WITHIN_S",
     ):
         monkeypatch.setattr(f"llmb_tui.{name}", 0.05)
     return user_places
@@ -51,9 +50,9 @@ def places(user_places: UserPaths, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def answer(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any, str]:
     code = main([*words, "--json"])
-    said = capsys.readouterr()
-    assert "internal error" not in said.err, said.err
-    return code, json.loads(said.out.splitlines()[-1]), said.err
+    printed = capsys.readouterr()
+    assert "internal error" not in printed.err, printed.err
+    return code, json.loads(printed.out.splitlines()[-1]), printed.err
 
 
 @pytest.mark.parametrize(
@@ -74,7 +73,7 @@ def answer(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any, s
     ],
     ids=lambda words: " ".join(words[:2]),
 )
-def test_each_verb_ends_and_says_that_no_answer_came(
+def test_each_verb_ends_and_reports_the_missing_answer(
     words: tuple[str, ...], places: UserPaths, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, document, err = answer(capsys, *words)
@@ -83,7 +82,7 @@ def test_each_verb_ends_and_says_that_no_answer_came(
     assert Services(places).runs.load("going1").job_state == "RUNNING"
 
 
-def test_the_list_of_runs_shows_them_as_they_were(places: UserPaths, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_list_shows_runs_in_their_last_known_state(places: UserPaths, capsys: pytest.CaptureFixture[str]) -> None:
     code, document, err = answer(capsys, "jobs")
     assert (code, {run["id"]: run["state"] for run in document}["unknown1"]) == (0, "unknown")
     assert "in time" in err

@@ -1,4 +1,4 @@
-"""`suite` before any cluster is asked: what it will be, what is refused, and what a yes has to say."""
+"""`suite` before a cluster is asked: plans, refusals and confirmations."""
 
 from __future__ import annotations
 
@@ -62,16 +62,16 @@ def test_a_plan_has_rows_and_sums(tmp_path: Path, file: Path) -> None:
     assert plan["serial_s"] == pytest.approx(50 * sum(row["estimate"]["step_time_s"] for row in plan["rows"]))
     assert (plan["id"], plan["parallel_s"], plan["free_nodes"], plan["blockers"]) == (None, None, None, [])
     shown = suite(tmp_path, "plan", str(file), "--offline").stdout
-    assert f"cost        {plan['gpu_hours']:.1f} GPU-hours and start-up" in shown
+    assert f"cost        {plan['gpu_hours']:.1f} GPU-hours plus start-up" in shown
     assert kept(tmp_path) == []
 
 
-def test_a_plan_that_cannot_run_answers_1_and_names_the_row(tmp_path: Path, file: Path) -> None:
+def test_an_impossible_plan_exits_with_1_and_names_the_row(tmp_path: Path, file: Path) -> None:
     done = suite(tmp_path, "plan", str(file), "--offline", "--read-only", code=1)
     assert "nemotron4@25.04 15b fp8 64: eos is read-only" in done.stdout
 
 
-def test_a_wrong_file_names_file_line_field_and_what_would_do(tmp_path: Path, file: Path) -> None:
+def test_a_wrong_file_is_reported_with_line_field_and_fix(tmp_path: Path, file: Path) -> None:
     file.write_text(FILE.replace("fp8", "fp9"))
     done = suite(tmp_path, "submit", str(file), "--yes", "--json", code=1)
     error = json.loads(done.stdout)["error"]
@@ -81,17 +81,17 @@ def test_a_wrong_file_names_file_line_field_and_what_would_do(tmp_path: Path, fi
 
 
 @pytest.mark.usefixtures("file")
-def test_ready_made_ones_need_no_scale(tmp_path: Path) -> None:
+def test_ready_made_suites_need_no_scale(tmp_path: Path) -> None:
     scaling = ("plan", "scaling", "-w", "nemotron4@25.04", "-s", "15b", "-d", "fp8", "--cluster", "eos", "--offline")
     plan = json.loads(suite(tmp_path, *scaling, "--max-scale", "64", "--json").stdout)
     assert [row["selection"]["scale"] for row in plan["rows"]] == [16, 32, 64]
     acceptance = ("plan", "acceptance", "-w", "grok1", "--cluster", "eos", "--offline", "--max-scale", "8", "--json")
     assert len(json.loads(suite(tmp_path, *acceptance).stdout)["rows"]) == 2
     for flag, value in (("--size", "314b"), ("--dtype", "bf16"), ("--scale", "8"), ("--tp", "4")):
-        assert f"whatever {flag} says" in suite(tmp_path, *acceptance, flag, value, code=1).stderr
+        assert f"`acceptance` takes no {flag}." in suite(tmp_path, *acceptance, flag, value, code=1).stderr
 
 
-def test_a_ready_made_one_is_of_the_newest_release_that_has_the_size(tmp_path: Path) -> None:
+def test_a_ready_made_suite_uses_the_newest_release_with_the_size(tmp_path: Path) -> None:
     save_profile(tmp_path / "config" / "clusters", NOBODY)
     presets = tmp_path / "config" / "presets"
     shutil.copytree(builtin_dir() / "constraints", presets / "constraints")
@@ -102,121 +102,124 @@ def test_a_ready_made_one_is_of_the_newest_release_that_has_the_size(tmp_path: P
     assert [(row["selection"]["release"], row["selection"]["scale"]) for row in rows] == [("25.04", 8), ("25.04", 16)]
 
 
-def test_observer_mode_refuses_before_anything(tmp_path: Path, file: Path) -> None:
+def test_a_read_only_cluster_refuses_a_suite_first(tmp_path: Path, file: Path) -> None:
     for action in ("submit", "cancel"):
         suite(tmp_path, action, str(file), "--yes", "--read-only", code=1)
     assert kept(tmp_path) == []
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "message"),
     [
         ((), "--yes"),
         (("--yes", "--set", LOW), "--yes --gpu-hours "),
         (("--set", LOW), "--yes --gpu-hours "),
-        (("--yes", "--set", LOW, "--gpu-hours", "2"), "the suite takes "),
-        (("--yes", "--gpu-hours", "2"), "the suite takes "),
-        (("--yes", "--gpu-hours", "nan"), "the suite takes "),
+        (("--yes", "--set", LOW, "--gpu-hours", "2"), "The suite takes "),
+        (("--yes", "--gpu-hours", "2"), "The suite takes "),
+        (("--yes", "--gpu-hours", "nan"), "The suite takes "),
     ],
 )
-def test_without_a_terminal_the_flags_have_to_say_enough(
-    tmp_path: Path, file: Path, words: tuple[str, ...], says: str
+def test_a_submission_without_a_terminal_needs_enough_flags(
+    tmp_path: Path, file: Path, words: tuple[str, ...], message: str
 ) -> None:
-    assert says in suite(tmp_path, "submit", str(file), *words, code=1).stderr
+    assert message in suite(tmp_path, "submit", str(file), *words, code=1).stderr
     assert kept(tmp_path) == []
 
 
-def test_the_sum_that_a_plan_shows_is_enough(tmp_path: Path, file: Path) -> None:
+def test_the_gpu_hours_of_a_plan_confirm_a_suite(tmp_path: Path, file: Path) -> None:
     plan = json.loads(suite(tmp_path, "plan", str(file), "--offline", "--json").stdout)
     for hours in (f"{plan['gpu_hours']:.1f}", str(plan["gpu_hours"])):
         words = ("submit", str(file), "--yes", "--set", LOW, "--gpu-hours", hours)
         assert "127.0.0.1" in suite(tmp_path, *words, code=2).stderr
     (kept_id,) = kept(tmp_path)
     again = suite(tmp_path, "submit", str(file), "--yes", code=2)
-    assert f"Suite {kept_id} goes on: 0 of 2 runs done · 2 not submitted" in again.stderr
+    assert f"Continuing suite {kept_id}: 0 of 2 runs done · 2 not submitted" in again.stderr
     assert kept(tmp_path) == [kept_id]
     assert Runs(UserPaths(tmp_path / "config", tmp_path / "state")).all() == ()
 
 
 @pytest.mark.parametrize(("typed", "code"), [("4.1\n", 2), ("4\n", 1), ("yes\n", 1), ("\n", 1)])
-def test_at_a_terminal_the_number_is_typed_above_the_limit(
+def test_a_suite_above_the_limit_is_confirmed_by_typing_its_gpu_hours(
     tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch, typed: str, code: int
 ) -> None:
     monkeypatch.setattr("llmb_tui.cli.suite.has_terminal", lambda: True)
     monkeypatch.setattr("llmb_tui.cli.suite.read_line", lambda: typed)
     monkeypatch.setattr("llmb_tui.cli.suite.terminal_prompter", lambda: None)
     done = suite(tmp_path, "submit", str(file), "--set", LOW, code=code)
-    assert "4.1 GPU-hours and start-up, at most 64.0 by their time limits" in done.stderr
+    assert "4.1 GPU-hours plus start-up, at most 64.0 by their time limits" in done.stderr
     assert bool(kept(tmp_path)) == (code == 2)
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "message"),
     [
-        (("plan",), "of which suite"),
-        (("watch", "nothing.toml"), "no file and no suite"),
-        (("submit", "s000000000000abcd", "--yes"), "no file and no suite"),
+        (("plan",), "No suite is named."),
+        (("watch", "nothing.toml"), "is neither a file nor a suite"),
+        (("submit", "s000000000000abcd", "--yes"), "is neither a file nor a suite"),
         (("plan", "scaling", "-w", "nemotron4"), "--cluster"),
         (("plan", "scaling", "--cluster", "eos", "--max-scale", "16"), "workload is missing"),
     ],
 )
-def test_what_is_not_said_is_asked_for(tmp_path: Path, file: Path, words: tuple[str, ...], says: str) -> None:
+def test_missing_values_are_reported(tmp_path: Path, file: Path, words: tuple[str, ...], message: str) -> None:
     assert file.exists()
-    assert says in suite(tmp_path, *words, code=1).stderr
+    assert message in suite(tmp_path, *words, code=1).stderr
 
 
-def test_a_file_and_a_selection_go_not_together(tmp_path: Path, file: Path) -> None:
-    assert "stands in the file" in suite(tmp_path, "plan", str(file), "--scale", "16", code=1).stderr
+def test_a_file_takes_no_selection(tmp_path: Path, file: Path) -> None:
+    assert "it defines its own runs" in suite(tmp_path, "plan", str(file), "--scale", "16", code=1).stderr
 
 
-def test_what_was_not_submitted_is_not_watched(tmp_path: Path, file: Path) -> None:
+def test_a_suite_that_is_not_submitted_is_not_watched(tmp_path: Path, file: Path) -> None:
     assert "was not submitted" in suite(tmp_path, "watch", str(file), code=1).stderr
     assert json.loads(suite(tmp_path, "list", "--json").stdout) == []
-    assert "There is no suite yet" in suite(tmp_path, "list").stderr
+    assert "No suites yet" in suite(tmp_path, "list").stderr
 
 
 def stored(home: Path, *states: str, **conduct: Any) -> str:
-    """A suite of three runs, of which the first were sent and are in these states."""
+    """A suite of three runs, of which the first are submitted and have these states."""
     services = Services(UserPaths(home / "config", home / "state"))
     suite = make_suite("mine", "eos", [(NEMOTRON, "direct")] * 3, **conduct)
-    rows = tuple(replace(row, run_id=f"row{at}") for at, row in enumerate(suite.rows))
+    rows = tuple(replace(row, run_id=f"row{index}") for index, row in enumerate(suite.rows))
     services.suites.save(replace(suite, id="s251123080000aaaa", rows=rows))
     for row, state in zip(rows, states, strict=False):
         services.runs.save(make_run(row.run_id, job_state=state, log_read=True))
         (services.runs.folder(row.run_id) / "log").write_text(
-            "".join(f"Training epoch 0, iteration {at}/49 | train_step_timing in s: 1.98\n" for at in range(50))
+            "".join(f"Training epoch 0, iteration {step}/49 | train_step_timing in s: 1.98\n" for step in range(50))
             if state == "COMPLETED"
             else ""
         )
     return "s251123080000aaaa"
 
 
+STOPPED = "No more runs are submitted: "
+
+
 @pytest.mark.usefixtures("file")
 @pytest.mark.parametrize(
-    ("states", "conduct", "code", "says"),
+    ("states", "conduct", "code", "message"),
     [
-        (("FAILED",), {"stop_after": 1}, 1, "Nothing more is sent: 0 of 3 runs done · 1 failed · 2 not submitted"),
-        (("COMPLETED",), {"cancelled": True}, 1, "Nothing more is sent: 1 of 3 runs done: 1 PASS · 2 not submitted"),
-        (("COMPLETED",) * 3, {}, 0, "Suite s251123080000aaaa is over: 3 of 3 runs done: 3 PASS"),
-        (("RUNNING",) * 3, {}, 0, "Suite s251123080000aaaa goes on: 0 of 3 runs done · 3 running"),
+        (("FAILED",), {"stop_after": 1}, 1, f"{STOPPED}0 of 3 runs done · 1 failed · 2 not submitted"),
+        (("COMPLETED",), {"cancelled": True}, 1, f"{STOPPED}1 of 3 runs done: 1 PASS · 2 not submitted"),
+        (("COMPLETED",) * 3, {}, 0, "Suite s251123080000aaaa is finished: 3 of 3 runs done: 3 PASS"),
+        (("RUNNING",) * 3, {}, 0, "Suite s251123080000aaaa is active: 0 of 3 runs done · 3 running"),
     ],
 )
-def test_a_suite_of_which_nothing_is_sent_says_why(
-    tmp_path: Path, states: tuple[str, ...], conduct: dict[str, Any], code: int, says: str
+def test_a_stopped_suite_prints_the_reason(
+    tmp_path: Path, states: tuple[str, ...], conduct: dict[str, Any], code: int, message: str
 ) -> None:
     cancelled = conduct.pop("cancelled", False)
     suite_id = stored(tmp_path, *states, **conduct)
     if cancelled:
         services = Services(UserPaths(tmp_path / "config", tmp_path / "state"))
-        services.suites.change(suite_id, lambda one: replace(one, cancelled=True))
+        services.suites.change(suite_id, lambda suite: replace(suite, cancelled=True))
     done = suite(tmp_path, "submit", suite_id, "--yes", "--json", code=code)
-    assert done.stderr == f"{says}\n"
+    assert done.stderr == f"{message}\n"
     assert json.loads(done.stdout)["id"] == suite_id
 
 
 @pytest.mark.usefixtures("file")
-def test_only_what_was_cancelled_is_named_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second job ends before it is cancelled, the third was over before."""
+def test_only_cancelled_jobs_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second job ends before it is cancelled, the third had finished before."""
 
     def cancel(_: object, run: Run, __: object = None) -> tuple[str, ...]:
         return run.job_ids if run.id == "row0" else ()
@@ -242,8 +245,8 @@ def test_a_run_that_may_still_get_a_job_is_not_cancelled(tmp_path: Path, monkeyp
 
 
 @pytest.mark.usefixtures("file")
-def test_a_suite_is_shown_of_which_one_run_cannot_be_read(tmp_path: Path) -> None:
-    """It ends nothing, and its row says why it is not known how it stands."""
+def test_a_suite_with_an_unreadable_run_is_shown(tmp_path: Path) -> None:
+    """The verb completes, and the row has the reason why its state is unknown."""
     suite_id = stored(tmp_path, "COMPLETED", "COMPLETED", "COMPLETED")
     (tmp_path / "state" / "runs" / "row1" / "run.json").write_text("{")
     assert "1 unknown" in suite(tmp_path, "list").stdout
@@ -253,15 +256,13 @@ def test_a_suite_is_shown_of_which_one_run_cannot_be_read(tmp_path: Path) -> Non
     (listed,) = json.loads(suite(tmp_path, "list", "--json").stdout)
     assert [row["standing"] for row in listed["rows"]] == ["done", "unknown", "done"]
     assert "run.json" in listed["rows"][1]["trouble"]
-    assert "goes on: 2 of 3 runs done: 2 PASS · 1 unknown" in suite(tmp_path, "submit", suite_id, code=2).stderr
+    assert "is active: 2 of 3 runs done: 2 PASS · 1 unknown" in suite(tmp_path, "submit", suite_id, code=2).stderr
 
 
 @pytest.mark.usefixtures("file")
 @pytest.mark.parametrize("states", [("COMPLETED",) * 3, ("COMPLETED", "FAILED", "COMPLETED")])
 @pytest.mark.parametrize("words", [(), ("--json",), ("--once",)])
-def test_verdicts_that_could_not_be_read_are_the_clusters_failure(
-    tmp_path: Path, states: tuple[str, ...], words: tuple[str, ...]
-) -> None:
+def test_unread_verdicts_exit_with_2(tmp_path: Path, states: tuple[str, ...], words: tuple[str, ...]) -> None:
     suite_id = stored(tmp_path, *states)
     services = Services(UserPaths(tmp_path / "config", tmp_path / "state"))
     services.runs.save(make_run("row2", job_state="COMPLETED", log_read=False))
@@ -271,7 +272,7 @@ def test_verdicts_that_could_not_be_read_are_the_clusters_failure(
 
 
 @pytest.mark.usefixtures("file")
-def test_the_log_of_a_job_that_ends_after_the_last_look_is_read(
+def test_the_log_of_a_job_that_ends_after_the_last_poll_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     suite_id = stored(tmp_path, "COMPLETED", "COMPLETED", "RUNNING")
@@ -300,7 +301,7 @@ def test_the_log_of_a_job_that_ends_after_the_last_look_is_read(
         (("--procedure", "upstream"), "`--procedure` is upstream there and direct here"),
     ],
 )
-def test_a_file_is_found_that_was_submitted_with_flags(
+def test_a_file_that_was_submitted_with_flags_is_found(
     tmp_path: Path, file: Path, flags: tuple[str, ...], differs: str
 ) -> None:
     suite(tmp_path, "submit", str(file), "--yes", *flags, code=2)
@@ -310,14 +311,14 @@ def test_a_file_is_found_that_was_submitted_with_flags(
     assert "runs are others" not in again.stderr
     watched = suite(tmp_path, "watch", str(file), "--json")
     assert (json.loads(watched.stdout)["id"], suite_id in watched.stderr) == (suite_id, True)
-    assert "Could not reach" not in watched.stderr, "nothing was sent: there is nothing to ask"
+    assert "Could not reach" not in watched.stderr, "nothing was submitted, so the cluster is not asked"
     cancelled = suite(tmp_path, "cancel", str(file), "--yes", "--json")
     assert json.loads(cancelled.stdout)["id"] == suite_id
     over = suite(tmp_path, "watch", str(file), code=1)
     assert f"llmb-tui suite watch {suite_id}" in over.stderr
 
 
-def test_of_several_that_go_on_one_has_to_be_named(tmp_path: Path, file: Path) -> None:
+def test_several_active_suites_need_an_id(tmp_path: Path, file: Path) -> None:
     for number in ("1", "2"):
         suite(tmp_path, "submit", str(file), "--yes", "--new", "--at-most", number, code=2)
     for action in ("watch", "cancel"):
@@ -329,14 +330,14 @@ def test_of_several_that_go_on_one_has_to_be_named(tmp_path: Path, file: Path) -
     assert "its runs differ" in suite(tmp_path, "submit", str(file), "--yes", code=1).stderr
 
 
-def test_a_suite_that_goes_on_is_meant_before_an_older_one_that_is_over(tmp_path: Path, file: Path) -> None:
+def test_an_active_suite_takes_precedence_over_a_finished_one(tmp_path: Path, file: Path) -> None:
     suite(tmp_path, "submit", str(file), "--yes", code=2)
     suite(tmp_path, "cancel", str(file), "--yes")
     suite(tmp_path, "submit", str(file), "--yes", "--at-most", "1", code=2)
     assert json.loads(suite(tmp_path, "watch", str(file), "--json").stdout)["at_most"] == 1
 
 
-def test_a_suite_is_cancelled_although_its_cluster_is_not_saved_any_more(tmp_path: Path, file: Path) -> None:
+def test_a_suite_is_cancelled_although_its_cluster_is_no_longer_saved(tmp_path: Path, file: Path) -> None:
     suite(tmp_path, "submit", str(file), "--yes", code=2)
     (suite_id,) = kept(tmp_path)
     (tmp_path / "config" / "clusters" / "eos.toml").unlink()
@@ -345,7 +346,7 @@ def test_a_suite_is_cancelled_although_its_cluster_is_not_saved_any_more(tmp_pat
     assert Services(UserPaths(tmp_path / "config", tmp_path / "state")).suites.load(suite_id).cancelled
 
 
-def test_a_suite_with_a_refused_run_is_ended_by_a_cancel(tmp_path: Path, file: Path) -> None:
+def test_a_cancel_ends_a_suite_with_a_rejected_run(tmp_path: Path, file: Path) -> None:
     suite(tmp_path, "submit", str(file), "--yes", code=2)
     (suite_id,) = kept(tmp_path)
     services = Services(UserPaths(tmp_path / "config", tmp_path / "state"))
@@ -376,22 +377,23 @@ def test_a_suite_with_a_refused_run_is_ended_by_a_cancel(tmp_path: Path, file: P
         ("--strong-scaling",),
     ],
 )
-def test_flags_that_a_kept_suite_cannot_follow_are_refused(
+def test_flags_that_a_submitted_suite_cannot_apply_are_refused(
     tmp_path: Path, file: Path, action: str, flags: tuple[str, ...]
 ) -> None:
     assert file.exists()
     suite_id = stored(tmp_path, "COMPLETED")
     done = suite(tmp_path, action, suite_id, *flags, "--yes", code=1)
-    assert f"{suite_id} was submitted already" in done.stderr
+    assert f"Suite {suite_id} takes no " in done.stderr
+    assert "It is already submitted" in done.stderr
     name = {"-s": "--size"}.get(flags[0], flags[0])
     assert name in done.stderr
 
 
 @pytest.mark.usefixtures("file")
-def test_a_kept_suite_is_begun_anew(tmp_path: Path) -> None:
+def test_a_submitted_suite_is_started_anew(tmp_path: Path) -> None:
     suite_id = stored(tmp_path, "COMPLETED", at_most=2)
     services = Services(UserPaths(tmp_path / "config", tmp_path / "state"))
-    first = services.suites.change(suite_id, lambda one: replace(one, cancelled=True))
+    first = services.suites.change(suite_id, lambda suite: replace(suite, cancelled=True))
     suite(tmp_path, "submit", suite_id, "--yes", "--new", code=2)
     (other,) = set(kept(tmp_path)) - {suite_id}
     again = services.suites.load(other)
@@ -406,7 +408,7 @@ def test_a_kept_suite_is_begun_anew(tmp_path: Path) -> None:
     ("kind", "count", "runs"),
     [("repeat", "1001", "1,001"), ("repeat", f"{10**17}", f"{10**17:,}"), ("scaling", "334", "1,002")],
 )
-def test_more_runs_than_anybody_means_are_refused(tmp_path: Path, kind: str, count: str, runs: str) -> None:
+def test_too_many_runs_are_refused(tmp_path: Path, kind: str, count: str, runs: str) -> None:
     selection = ("-w", "nemotron4@25.04", "-s", "15b", "-d", "fp8", "--scale", "64", "--max-scale", "64")
     done = suite(tmp_path, "plan", kind, *selection, "--cluster", "eos", "--offline", "--count", count, code=1)
     assert f"These are {runs} runs." in done.stderr
@@ -414,13 +416,13 @@ def test_more_runs_than_anybody_means_are_refused(tmp_path: Path, kind: str, cou
 
 @pytest.mark.usefixtures("file")
 @pytest.mark.parametrize("words", [("-s", "15B", "-d", "fp8"), ("-s", "15b", "-d", "FP8", "--gpu", "H100")])
-def test_names_of_a_ready_made_one_may_be_in_upper_case(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_names_of_a_ready_made_suite_may_be_in_upper_case(tmp_path: Path, words: tuple[str, ...]) -> None:
     scaling = ("plan", "scaling", "-w", "nemotron4@25.04", *words, "--cluster", "eos", "--offline", "--max-scale", "32")
     plan = json.loads(suite(tmp_path, *scaling, "--json").stdout)
     assert [row["selection"]["scale"] for row in plan["rows"]] == [16, 32]
 
 
-def test_a_row_that_is_done_holds_up_none_that_is_not(tmp_path: Path, file: Path) -> None:
+def test_a_finished_row_does_not_block_the_others(tmp_path: Path, file: Path) -> None:
     file.write_text(FILE.replace("[64]", "[2048, 16]"))
     suite(tmp_path, "submit", str(file), "--yes", code=2)
     (suite_id,) = kept(tmp_path)
@@ -434,4 +436,4 @@ def test_a_row_that_is_done_holds_up_none_that_is_not(tmp_path: Path, file: Path
     assert "127.0.0.1" in suite(tmp_path, *words, code=2).stderr
     for row in small:
         services.runs.save(make_run(row.run_id, job_state="COMPLETED", log_read=True))
-    assert "is over" in suite(tmp_path, *words).stderr
+    assert "is finished" in suite(tmp_path, *words).stderr

@@ -1,4 +1,4 @@
-"""`suspend` and `resume`: a cluster is asked where its users may, and not for what has no job."""
+"""`suspend` and `resume`: a cluster is asked if it allows users to suspend jobs, and only for a run with a job."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def services(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Services:
     return made
 
 
-def test_the_cluster_is_asked(
+def test_suspend_and_resume_ask_the_cluster(
     services: Services, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[tuple[str, str]] = []
@@ -40,12 +40,12 @@ def test_the_cluster_is_asked(
     monkeypatch.setattr(services.clusters, "poller", lambda _: SimpleNamespace(poll_soon=lambda: None))
     assert (main(["suspend", "going", "--json"]), main(["resume", "going"])) == (0, 0)
     assert asked == [("suspend", "7"), ("resume", "7")]
-    said = capsys.readouterr()
-    assert json.loads(said.out) == {"id": "going", "asked": "suspend"}
-    assert "`llmb-tui watch going --once`" in said.err
+    printed = capsys.readouterr()
+    assert json.loads(printed.out) == {"id": "going", "asked": "suspend"}
+    assert "`llmb-tui watch going --once`" in printed.err
 
 
-def test_slurm_suspends_nothing_for_its_users(
+def test_slurm_refuses_to_suspend(
     services: Services, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(SlurmCluster, "connect", lambda *_: None)
@@ -54,7 +54,7 @@ def test_slurm_suspends_nothing_for_its_users(
     services.close()
 
 
-def test_what_is_over_has_nothing_to_suspend(services: Services, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_finished_run_has_no_job_to_suspend(services: Services, capsys: pytest.CaptureFixture[str]) -> None:
     assert (main(["suspend", "over"]), main(["resume", "none"])) == (1, 1)
     assert "has no job to suspend" in capsys.readouterr().err
     assert services.runs.load("over").job_state == "COMPLETED"

@@ -1,4 +1,4 @@
-"""Several programs at work on one state and configuration at once: nothing is lost, and nothing is there twice."""
+"""Several processes with the same state and configuration at once: nothing is lost or duplicated."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PROGRAMS, TIMES = 3, 10
 THEMES = ("nord", "gruvbox", "dracula")
 ADD = ("--host", "h", "--account", "a", "--partition", "p", "--install-dir", "/x", "--json")
 
-# Each changes its own part of what all have in common, as screens and verbs do, and tells what it was told.
+# Each process changes its own part of the shared state, as screens and verbs do, and prints the answers that it got.
 PROGRAM = """
 import sys
 from pathlib import Path
@@ -62,7 +62,7 @@ print("done", me)
 """
 
 
-def test_nothing_is_lost_and_nothing_is_there_twice(tmp_path: Path) -> None:
+def test_two_programs_lose_and_duplicate_nothing(tmp_path: Path) -> None:
     places = UserPaths(tmp_path / "config", tmp_path / "state")
     runs = Runs(places)
     job_ids = tuple(str(number) for number in range(PROGRAMS))
@@ -100,7 +100,7 @@ def _is_whole(places: UserPaths, shared: Run, answers: list[dict[str, object]]) 
     expected = [("noted", me, time) for me in range(PROGRAMS) for time in range(TIMES)]
     assert events == Counter([*expected, ("withdrawn", None, None)])
     saved = Counter(str(one["name"]) for one in answers if "name" in one)
-    assert saved == Counter(f"c{number}" for number in range(5)), "who is second is told that there is one"
+    assert saved == Counter(f"c{number}" for number in range(5)), "the second process is refused"
     assert {profile.name for profile in Services(places).clusters.profiles()} == set(saved)
     settings = load_settings(places.settings)
     assert (settings.theme in THEMES, settings.verdict.threshold) == (True, 0.9)
@@ -109,7 +109,7 @@ def _is_whole(places: UserPaths, shared: Run, answers: list[dict[str, object]]) 
     assert not list(places.state.rglob("*.unfinished"))
 
 
-def test_of_two_that_add_a_cluster_at_once_one_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_of_two_programs_that_add_a_cluster_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     places = UserPaths(tmp_path / "config", tmp_path / "state")
     saving, run_detached = threading.Event(), threading.Event()
     save = Clusters.save
@@ -141,7 +141,7 @@ def test_of_two_that_add_a_cluster_at_once_one_is_told(tmp_path: Path, monkeypat
     assert slurm(Services(places).clusters.profile("eos")).account == "first"
 
 
-def test_a_change_of_a_cluster_that_another_program_changed_is_refused(tmp_path: Path) -> None:
+def test_a_change_of_a_cluster_that_changed_meanwhile_is_refused(tmp_path: Path) -> None:
     places = UserPaths(tmp_path / "config", tmp_path / "state")
     one, other = Services(places).clusters, Services(places).clusters
     read = SlurmProfile("eos", "h", "first", "p", "/x")

@@ -1,4 +1,4 @@
-"""How the verbs ask about a run whose submission is unknown."""
+"""Questions of the verbs to the cluster about a run whose submission is unknown."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from tests.kit.runs import make_run
 Answer = LlmbError | Callable[[Run], Run]
 
 
-class AskedClusters(Clusters):
-    """They let everybody in, and note whether somebody could answer."""
+class RecordingClusters(Clusters):
+    """Clusters that accept every login, and record whether a prompter was given."""
 
     def __init__(self, places: UserPaths) -> None:
         super().__init__(places.clusters, look_every_s=10.0)
@@ -45,16 +45,16 @@ class AskedClusters(Clusters):
         raise LlmbError("Slurm is not asked by this test.")
 
 
-class AskedServices(Services):
-    """Whose cluster answers what it is told to."""
+class RecordingServices(Services):
+    """Services whose cluster gives predefined answers."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(UserPaths(folder / "config", folder / "state"), timing=Timing(settle_every_s=0.0))
         self.answers: list[Answer] = []
         self.asked: list[str] = []
-        self.clusters = clusters = AskedClusters(self.places)
+        self.clusters = clusters = RecordingClusters(self.places)
         self.attended = clusters.attended
-        """At each attempt to connect."""
+        """Prompter of each attempt to connect."""
 
     def remember(self, run_id: str, cluster: str) -> None:
         note = "The cluster has not answered yet."
@@ -76,8 +76,8 @@ class AskedServices(Services):
 
 
 @pytest.fixture
-def services(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AskedServices:
-    asked = AskedServices(tmp_path)
+def services(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RecordingServices:
+    asked = RecordingServices(tmp_path)
     monkeypatch.setattr("llmb_tui.watch.runs_feed.reconcile", asked.reconcile)
     return asked
 
@@ -90,30 +90,30 @@ def _still_unknown(run: Run) -> Run:
     return replace(run, note="sbatch has not answered.")
 
 
-def test_watching_asks_until_it_is_known_and_says_each_reason_once(
-    services: AskedServices, capsys: pytest.CaptureFixture[str]
+def test_watch_asks_until_the_submission_is_known_and_prints_each_reason_once(
+    services: RecordingServices, capsys: pytest.CaptureFixture[str]
 ) -> None:
     services.remember("a1", "eos")
     silence = SlurmError("squeue failed.", "It hangs.", "")
     services.answers = [UnreachableError("No route."), silence, silence, _still_unknown, _still_unknown, _submitted]
     assert settle(services, "a1", wait=True).job_ids == ("7",)
-    said = capsys.readouterr().err.splitlines()
-    assert [line.partition("submitted. ")[2] for line in said] == [
+    printed = capsys.readouterr().err.splitlines()
+    assert [line.partition("submitted. ")[2] for line in printed] == [
         "No route.",
         "squeue failed. It hangs.",
         "sbatch has not answered.",
     ]
 
 
-def test_looking_once_asks_once(services: AskedServices) -> None:
+def test_watch_once_asks_once(services: RecordingServices) -> None:
     services.remember("a1", "eos")
     services.answers = [_still_unknown]
     assert settle(services, "a1").submission == "unknown"
     assert services.asked == ["a1"]
 
 
-def test_who_waits_may_be_asked_for_a_password_once_and_not_for_every_line_that_breaks(
-    services: AskedServices, monkeypatch: pytest.MonkeyPatch
+def test_watch_asks_for_a_password_once_and_not_after_each_disconnect(
+    services: RecordingServices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(user, "has_terminal", lambda: True)
     services.remember("a1", "eos")
@@ -122,7 +122,7 @@ def test_who_waits_may_be_asked_for_a_password_once_and_not_for_every_line_that_
     assert services.attended == [True, False, False]
 
 
-def test_without_a_terminal_nobody_is_asked(services: AskedServices, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verbs_without_a_terminal_ask_no_question(services: RecordingServices, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(user, "has_terminal", lambda: False)
     services.remember("a1", "eos")
     services.answers = [_submitted]
@@ -130,22 +130,22 @@ def test_without_a_terminal_nobody_is_asked(services: AskedServices, monkeypatch
     assert services.attended == [False]
 
 
-def test_what_is_known_is_not_asked_about(services: AskedServices) -> None:
+def test_a_known_submission_is_not_asked_about(services: RecordingServices) -> None:
     services.remember("a1", "eos")
     services.runs.save(_submitted(services.runs.load("a1")))
     assert settle(services, "a1", wait=True).submission == "submitted"
     assert services.asked == []
 
 
-def test_who_is_not_let_in_does_not_knock_again(services: AskedServices) -> None:
+def test_a_refused_login_is_not_repeated(services: RecordingServices) -> None:
     services.remember("a1", "eos")
     services.answers = [AuthenticationError("The server did not let you in.")]
     with pytest.raises(AuthenticationError):
         settle(services, "a1", wait=True)
 
 
-def test_listing_asks_about_all_but_a_silent_cluster_only_once(
-    services: AskedServices, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_jobs_asks_a_silent_cluster_only_once(
+    services: RecordingServices, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("llmb_tui.cli.runs.user_services", lambda _arguments: services)
     for run_id, cluster in (("aaa", "eos"), ("bb", "eos"), ("c", "other")):
@@ -154,10 +154,10 @@ def test_listing_asks_about_all_but_a_silent_cluster_only_once(
     assert jobs_verb(Namespace(json=True, prune=False, yes=False, older_than=None)) == 0
     assert services.asked == ["aaa", "c"]
     assert services.runs.load("c").submission == "submitted"
-    said = capsys.readouterr()
-    assert "eos: it is not known yet whether run aaa was submitted. No route to eos." in said.err
-    assert "Its runs are shown as they were last seen." in said.err, "the submitted one's cluster is not known here"
-    assert [(run["id"], run["state"]) for run in json.loads(said.out)] == [
+    printed = capsys.readouterr()
+    assert "eos: it is not known yet whether run aaa was submitted. No route to eos." in printed.err
+    assert "in their last known state" in printed.err, "the submitted run's cluster is not saved here"
+    assert [(run["id"], run["state"]) for run in json.loads(printed.out)] == [
         ("aaa", "unknown"),
         ("bb", "unknown"),
         ("c", "submitted"),

@@ -1,4 +1,4 @@
-"""Directories of state and configuration that cannot be used: a sentence that names them, on the screen too."""
+"""Unusable directories of state and configuration: a message names them, on the screen too."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from llmb_tui.services import Services
 from llmb_tui.store.paths import CONFIG_VARIABLE, STATE_VARIABLE, UserPaths
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.dialogs import Failure
-from tests.kit.homeless import make_homeless
 from tests.kit.pilot import SIZE, on_screen, on_top
 from tests.kit.runs import make_run
+from tests.kit.unknown_user import use_unknown_user_id
 from tests.kit.unprivileged import not_root
 
 SELECTION = ("-w", "nemotron4@25.04", "-s", "15b", "--gpu", "h100", "-d", "fp8", "--scale", "64")
@@ -39,7 +39,7 @@ VERBS = (
 
 @pytest.fixture
 def places(user_places: UserPaths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> UserPaths:
-    """With a cluster and a run."""
+    """Directories with a cluster and a run."""
     monkeypatch.setenv("HOME", str(tmp_path))
     services = Services(user_places)
     services.clusters.save(SlurmProfile("eos", "localhost", "a", "p", "/x", port=1))
@@ -88,15 +88,17 @@ WHICH: dict[str, Callable[[UserPaths], Path]] = {
 }
 
 
-def said_by(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
+def run_verb(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
     code = main(words)
-    said = capsys.readouterr()
-    assert "internal error" not in said.err, (words, said.err)
-    return code, said.out + said.err
+    printed = capsys.readouterr()
+    assert "internal error" not in printed.err, (words, printed.err)
+    return code, printed.out + printed.err
 
 
 @pytest.mark.parametrize("which", WHICH)
-def test_no_verb_stops_on_a_fault_of_its_own(which: str, places: UserPaths, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unusable_directories_cause_no_internal_error(
+    which: str, places: UserPaths, capsys: pytest.CaptureFixture[str]
+) -> None:
     place = WHICH[which](places)
     place.mkdir(parents=True, exist_ok=True)
     whole = places.state.parent.with_suffix(".whole")
@@ -104,7 +106,7 @@ def test_no_verb_stops_on_a_fault_of_its_own(which: str, places: UserPaths, caps
     for broken in BREAKS:
         broken(place)
         with not_root():
-            told = {words: said_by(capsys, *words) for words in VERBS}
+            told = {words: run_verb(capsys, *words) for words in VERBS}
         place.chmod(0o700) if not place.is_symlink() else place.unlink()
         shutil.rmtree(places.state.parent)
         shutil.copytree(whole, places.state.parent)
@@ -117,22 +119,20 @@ def test_no_verb_stops_on_a_fault_of_its_own(which: str, places: UserPaths, caps
 
 
 @pytest.mark.usefixtures("places")
-def test_of_a_log_file_that_may_not_be_read_it_is_said_what_to_mend(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unreadable_log_file_is_reported_with_a_fix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "log").write_text("a\n")
     (tmp_path / "log").chmod(0)
     with not_root():
         assert main(["logs", str(tmp_path / "log")]) == 2
-    said = " ".join(capsys.readouterr().err.split())
-    assert f"Could not read {tmp_path}/log. Permission denied. Change its permissions" in said
+    printed = " ".join(capsys.readouterr().err.split())
+    assert f"Could not read {tmp_path}/log. Permission denied. Change its permissions" in printed
 
 
 @pytest.mark.parametrize("words", [("jobs",), ("list",), ("clusters",), ("config", "path"), ("watch", "x")])
-def test_without_a_home_the_answer_is_a_document_that_says_what_to_set(
+def test_a_missing_home_is_reported_with_the_variables_to_set(
     words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    make_homeless(monkeypatch)
+    use_unknown_user_id(monkeypatch)
     for name in (CONFIG_VARIABLE, STATE_VARIABLE, "XDG_CONFIG_HOME", "XDG_STATE_HOME"):
         monkeypatch.delenv(name, raising=False)
     assert main([*words, "--json"]) == 1
@@ -148,4 +148,4 @@ async def test_the_screen_says_it_in_the_same_words(places: UserPaths, broken: C
     async with app.run_test(size=SIZE) as pilot:
         await on_top(pilot, Failure)
         assert "Could not read the runs in" in on_screen(app)
-        assert "should not have happened" not in on_screen(app)
+        assert "Internal error" not in on_screen(app)

@@ -1,4 +1,4 @@
-"""NVIDIA's scripts by the verbs: the command to the letter, what stands against it, and submitting it."""
+"""NVIDIA's scripts by the verbs: the exact command, refusals, and the submission."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SUBMIT = ("submit", *FLAGS, "--cluster", "eos", "--procedure", "upstream")
 
 
 class OpenClusters(Clusters):
-    """They let everybody in."""
+    """Clusters that accept every login."""
 
     def cluster(self, ref: object) -> SlurmCluster:  # noqa: ARG002 - the rooms'
         return cast("SlurmCluster", self)
@@ -52,11 +52,11 @@ class OpenClusters(Clusters):
     login_node = cluster
 
     def connect(self, prompter: Prompter | None) -> None:
-        """Nothing is there to log in to."""
+        """Accept without a connection."""
 
 
-class AskedLauncher(Launcher):
-    """No cluster is there; what would be asked of one is noted."""
+class RecordingLauncher(Launcher):
+    """Launcher without a cluster, which records the requests to one."""
 
     def __init__(self, services: Services) -> None:
         super().__init__(
@@ -105,13 +105,13 @@ class AskedLauncher(Launcher):
         return run
 
 
-class ActionRequested(Services):
-    """What would be asked of a cluster, or given to it, is noted."""
+class RecordingServices(Services):
+    """Services that record the requests to a cluster and the secrets for it."""
 
     def __init__(self, places: UserPaths) -> None:
         super().__init__(places)
         self.clusters = OpenClusters(places.clusters, look_every_s=10.0)
-        self.launcher = self.asked = AskedLauncher(self)
+        self.launcher = self.asked = RecordingLauncher(self)
         self.given: list[tuple[str, str | None]] = []
 
     def try_secret(self, _: object, need: SecretNeed, secret: SecretValue, __: object) -> SecretTest:
@@ -124,8 +124,8 @@ class ActionRequested(Services):
 
 
 @pytest.fixture
-def services(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ActionRequested:
-    found = ActionRequested(UserPaths(tmp_path / "config", tmp_path / "state"))
+def services(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RecordingServices:
+    found = RecordingServices(UserPaths(tmp_path / "config", tmp_path / "state"))
     for profile in (EOS, MOUNTED):
         found.clusters.save(profile)
     for room in (clusters, secrets):
@@ -140,16 +140,16 @@ def call(*arguments: str) -> int:
 
 
 @pytest.mark.usefixtures("services")
-def test_a_dry_run_prints_the_command_to_the_letter(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_prints_the_exact_command(capsys: pytest.CaptureFixture[str]) -> None:
     catalog = load_presets()
     recipe = catalog.recipe("llama3.1", "25.04")
     assert recipe.upstream is not None
     assert call(*SUBMIT, "--dry-run") == 0
-    said = capsys.readouterr()
-    assert said.out == upstream_command(RunRequest(recipe, plan(catalog, CHOSEN), EOS)).text + "\n"
+    printed = capsys.readouterr()
+    assert printed.out == upstream_command(RunRequest(recipe, plan(catalog, CHOSEN), EOS)).text + "\n"
     for words in (*differences(recipe), *recipe.upstream.notes):
-        assert words in said.err
-    assert "token as it is into the batch script" in said.err
+        assert words in printed.err
+    assert "token unencrypted into the batch script" in printed.err
 
 
 @pytest.mark.usefixtures("services")
@@ -164,19 +164,19 @@ def test_a_dry_run_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert any("token" in words for words in document["notes"])
 
 
-def test_it_is_submitted_and_its_progress_told(services: ActionRequested, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_submission_prints_its_progress(services: RecordingServices, capsys: pytest.CaptureFixture[str]) -> None:
     assert call(*SUBMIT, "--yes") == 0
-    said = capsys.readouterr()
+    printed = capsys.readouterr()
     (run,) = services.runs.all()
-    assert said.out == f"{run.id}\n"
+    assert printed.out == f"{run.id}\n"
     assert (run.procedure, run.submission, run.job_ids) == ("upstream", "submitted", ("101", "102"))
-    assert "Importing NeMo" in said.err
-    assert "job 101, 102" in said.err
+    assert "Importing NeMo" in printed.err
+    assert "job 101, 102" in printed.err
     assert services.asked.procedures == [("preflight", "upstream"), ("install", "upstream")]
 
 
-def test_what_is_submitted_is_what_the_dry_run_prints(
-    services: ActionRequested, capsys: pytest.CaptureFixture[str]
+def test_the_submitted_command_is_that_of_the_dry_run(
+    services: RecordingServices, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call(*SUBMIT, "--dry-run") == 0
     printed = capsys.readouterr().out
@@ -185,8 +185,8 @@ def test_what_is_submitted_is_what_the_dry_run_prints(
     assert [draft.script for draft in services.asked.drafts] == [printed.removesuffix("\n")]
 
 
-def test_the_run_is_one_json_document_as_by_the_direct_procedure(
-    services: ActionRequested, capsys: pytest.CaptureFixture[str]
+def test_the_run_is_one_json_document_as_with_our_script(
+    services: RecordingServices, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call(*SUBMIT, "--yes", "--json") == 0
     document = json.loads(capsys.readouterr().out)
@@ -194,46 +194,48 @@ def test_the_run_is_one_json_document_as_by_the_direct_procedure(
     assert (document["id"], document["procedure"], document["job_ids"]) == (run.id, "upstream", ["101", "102"])
 
 
-def test_without_a_terminal_and_a_yes_nothing_is_asked_of_the_cluster(
-    services: ActionRequested, capsys: pytest.CaptureFixture[str]
+def test_the_cluster_is_not_asked_without_a_terminal_and_a_confirmation(
+    services: RecordingServices, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call(*SUBMIT) == 1
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert "Add --yes" in said.err
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "Add --yes" in printed.err
     assert services.asked.procedures == []
     assert services.runs.all() == ()
 
 
-def test_one_of_which_it_is_not_known_is_said_with_how_to_ask(
-    services: ActionRequested, capsys: pytest.CaptureFixture[str]
+def test_an_unknown_submission_is_reported_with_the_way_to_ask(
+    services: RecordingServices, capsys: pytest.CaptureFixture[str]
 ) -> None:
     services.asked.submission = "unknown"
     assert call(*SUBMIT, "--yes") == 2
-    said = capsys.readouterr().err
+    printed = capsys.readouterr().err
     (run,) = services.runs.all()
-    assert f"It is not known whether run {run.id} was submitted.\nNobody knows." in said
-    assert f"llmb-tui watch {run.id}" in said
+    assert f"It is unknown whether run {run.id} was submitted.\nNobody knows." in printed
+    assert f"llmb-tui watch {run.id}" in printed
 
 
-def test_what_is_not_installed_is_not_submitted(services: ActionRequested, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_recipe_that_is_not_installed_is_not_submitted(
+    services: RecordingServices, capsys: pytest.CaptureFixture[str]
+) -> None:
     services.asked.steps = (StepState("setup-x", "setup.sh of the recipe", "missing"),)
     assert call(*SUBMIT, "--yes") == 1
     assert "Not installed yet: setup.sh of the recipe." in capsys.readouterr().err
     assert services.runs.all() == ()
 
 
-def test_commits_that_are_not_public_are_said_and_nothing_is_submitted(
-    services: ActionRequested, capsys: pytest.CaptureFixture[str]
+def test_private_commits_are_reported_and_nothing_is_submitted(
+    services: RecordingServices, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = "Commit 111 is not in https://example.org/NeMo. It may not be public."
     services.asked.checks = (Check("commits", "Required commits", "failed", found, "2 commits", "Choose direct."),)
     assert call("doctor", "eos", *FLAGS, "--procedure", "upstream") == 2
     assert found in capsys.readouterr().out
     assert call(*SUBMIT, "--yes") == 2
-    said = capsys.readouterr().err
-    assert found in said
-    assert "Choose direct." in said
+    printed = capsys.readouterr().err
+    assert found in printed
+    assert "Choose direct." in printed
     assert services.runs.all() == ()
 
 
@@ -242,18 +244,18 @@ LACKING = StepState(
 )
 
 
-def test_an_install_that_lacks_the_token_says_how_to_give_it(
-    services: ActionRequested, capsys: pytest.CaptureFixture[str]
+def test_an_install_without_the_token_prints_how_to_enter_it(
+    services: RecordingServices, capsys: pytest.CaptureFixture[str]
 ) -> None:
     services.asked.steps = (LACKING,)
     assert call("install", "eos", *FLAGS, "--procedure", "upstream") == 2
-    said = capsys.readouterr().err
-    assert "stopped at: Hugging Face token." in said
-    assert "`llmb-tui secrets eos --give hugging-face`" in said
+    printed = capsys.readouterr().err
+    assert "stopped at: Hugging Face token." in printed
+    assert "`llmb-tui secrets eos --give hugging-face`" in printed
 
 
-def test_at_a_terminal_the_token_is_asked_for_and_the_install_goes_on(
-    services: ActionRequested, monkeypatch: pytest.MonkeyPatch
+def test_a_terminal_asks_for_the_token_and_the_install_continues(
+    services: RecordingServices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     services.asked.steps = (LACKING,)
     for room in (clusters, secrets):
@@ -273,25 +275,25 @@ def test_at_a_terminal_the_token_is_asked_for_and_the_install_goes_on(
         ("submit", "--yes", "--cluster", "mounted"),
     ],
 )
-def test_what_it_cannot_do_is_refused_with_the_reason(
-    services: ActionRequested, capsys: pytest.CaptureFixture[str], verb: tuple[str, ...]
+def test_an_unsupported_selection_is_refused_with_the_reason(
+    services: RecordingServices, capsys: pytest.CaptureFixture[str], verb: tuple[str, ...]
 ) -> None:
     assert call(*verb, *FLAGS, "--procedure", "upstream") == 1
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert "mounts: launch.sh cannot add mounts." in said.err
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "mounts: launch.sh cannot add mounts." in printed.err
     assert services.asked.procedures == []
 
 
 @pytest.mark.usefixtures("services")
-def test_numbers_that_the_script_does_not_take_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_numbers_that_the_script_rejects_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert call(*SUBMIT, "--dry-run", "--mbs", "2") == 1
     assert "MBS" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("more", "procedure"), [((), "direct"), (("--procedure", "upstream"), "upstream")])
-def test_the_cluster_is_looked_at_and_installed_for_the_procedure(
-    services: ActionRequested, more: tuple[str, ...], procedure: str
+def test_preflight_and_install_are_those_of_the_launch_method(
+    services: RecordingServices, more: tuple[str, ...], procedure: str
 ) -> None:
     assert call("doctor", "eos", *FLAGS, *more, "--json") == 0
     assert call("install", "eos", *FLAGS, *more) == 0
@@ -300,12 +302,12 @@ def test_the_cluster_is_looked_at_and_installed_for_the_procedure(
 
 @pytest.mark.usefixtures("services")
 @pytest.mark.parametrize("verb", ["doctor", "secrets"])
-def test_it_depends_on_the_recipe(capsys: pytest.CaptureFixture[str], verb: str) -> None:
+def test_the_launch_method_needs_a_recipe(capsys: pytest.CaptureFixture[str], verb: str) -> None:
     assert call(verb, "eos", "--procedure", "upstream") == 1
-    assert "of which recipe" in capsys.readouterr().err
+    assert "No recipe is named." in capsys.readouterr().err
 
 
-def test_the_hub_token_is_needed_by_the_published_procedure_only(services: ActionRequested) -> None:
+def test_only_nvidias_scripts_need_the_hub_token(services: RecordingServices) -> None:
     made = plan(services.catalog, CHOSEN)
     needed = {
         procedure: [need.id for need in secrets_of(services.request("eos", made, procedure)) if need.required]

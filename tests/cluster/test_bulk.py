@@ -81,7 +81,7 @@ def test_if_a_second_login_is_refused_streams_share_the_first_without_an_error(
 def test_a_second_connection_that_failed_is_tried_again_later(
     node: LoginNode, session: SlurmCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "_RETRY_AFTER_S", 0.0)
+    monkeypatch.setattr(connection, "RETRY_AFTER_S", 0.0)
     session.run(["true"])
     mine, node.user_key = node.user_key, make_key(node.directory / "another")
     long_stream(session).close()
@@ -119,7 +119,7 @@ def test_with_one_session_for_each_connection_a_long_stream_and_commands_run_tog
 def test_streams_pause_for_a_command_but_only_briefly(
     session: SlurmCluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, moment_s: float
 ) -> None:
-    monkeypatch.setattr(connection, "_PAUSE_S", moment_s)
+    monkeypatch.setattr(connection, "PAUSE_S", moment_s)
     stream = long_stream(session)
     begun, may_end = tmp_path / "begun", tmp_path / "may end"
     command = 'touch "$1"; until [ -e "$2" ]; do sleep 0.02; done'

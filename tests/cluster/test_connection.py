@@ -140,7 +140,7 @@ def test_channels_are_given_back_whatever_happens(connection: Connection) -> Non
     assert connection.run(["echo", "ok"]).stdout == "ok\n"
 
 
-def test_a_stream_whose_link_breaks_says_so_after_its_last_bytes(node: LoginNode, connection: Connection) -> None:
+def test_a_stream_reports_a_broken_link_after_its_last_bytes(node: LoginNode, connection: Connection) -> None:
     stream = connection.stream(["sh", "-c", "echo one; sleep 60"])
     assert stream.read(10) == b"one\n"
     node.cut()

@@ -20,7 +20,7 @@ PLACES = 24
 @pytest.fixture
 def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoginNode]:
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
-    monkeypatch.setattr(connecting, "_REFUSED_S", 0.0)
+    monkeypatch.setattr(connecting, "REFUSED_S", 0.0)
     server = LoginNode(tmp_path)
     yield server
     server.close()

@@ -29,9 +29,9 @@ def line(node: LoginNode) -> Iterator[Line]:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """A heartbeat that loses its patience after one second and a half."""
-    monkeypatch.setattr(heartbeat, "_ASK_EVERY_S", 0.5)
-    monkeypatch.setattr(heartbeat, "_PATIENCE_S", 1.0)
-    monkeypatch.setattr(heartbeat, "_CHECK_EVERY_S", 0.1)
+    monkeypatch.setattr(heartbeat, "ASK_EVERY_S", 0.5)
+    monkeypatch.setattr(heartbeat, "PATIENCE_S", 1.0)
+    monkeypatch.setattr(heartbeat, "CHECK_EVERY_S", 0.1)
 
 
 def over(line: Line, node: LoginNode) -> Connection:
@@ -69,7 +69,7 @@ def test_all_waiting_callers_of_a_dead_line_get_an_error(node: LoginNode, line: 
 
 @pytest.mark.usefixtures("quick")
 def test_a_line_that_hangs_for_a_moment_lives_on(node: LoginNode, line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(heartbeat, "_PATIENCE_S", 30.0)
+    monkeypatch.setattr(heartbeat, "PATIENCE_S", 30.0)
     connection = over(line, node)
     line.hang()
     until(lambda: connection.pulse.awaited_s > 1)
@@ -150,7 +150,7 @@ def test_a_program_that_was_stopped_does_not_blame_the_line(
 
 def test_closing_wakes_a_thread_that_waits_for_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     """The host hears of it then, too: a socket at which somebody waits goes on."""
-    monkeypatch.setattr(heartbeat, "_LISTENS_S", 3600.0)
+    monkeypatch.setattr(heartbeat, "LISTENS_S", 3600.0)
     ours, theirs = socket.socketpair()
     with theirs:
         transport = heartbeat.HeardTransport(ours)
@@ -162,4 +162,4 @@ def test_closing_wakes_a_thread_that_waits_for_bytes(monkeypatch: pytest.MonkeyP
 
 def test_a_dead_line_is_noticed_within_15_seconds() -> None:
     """By its parts: a question just answered, the next one's patience, and the look that finds it at its end."""
-    assert heartbeat._ASK_EVERY_S + heartbeat._PATIENCE_S + heartbeat._CHECK_EVERY_S < 15
+    assert heartbeat.ASK_EVERY_S + heartbeat.PATIENCE_S + heartbeat.CHECK_EVERY_S < 15

@@ -100,13 +100,13 @@ def test_a_host_with_a_certificate_authority_gets_a_note_that_certificates_are_n
 ) -> None:
     file = tmp_path / "known_hosts"
     file.write_text("@cert-authority " + line(names, TWO))
-    said = f"{file} trusts an authority for this host"
+    problem = f"{file} trusts an authority for this host"
     person = Person()
     for prompter in (person, None):
         with pytest.raises(HostKeyUnknownError) as caught:
             KnownHosts([file]).check("eos", port, ONE, prompter)
-        assert (said in caught.value.why) is is_said
-    assert [said in note for note in person.notes] == [is_said]
+        assert (problem in caught.value.why) is is_said
+    assert [problem in note for note in person.notes] == [is_said]
 
 
 def test_a_host_with_two_known_keys_may_show_either(tmp_path: Path) -> None:

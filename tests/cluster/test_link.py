@@ -20,7 +20,7 @@ from llmb_tui.cluster.prompter import NonInteractivePrompter
 from llmb_tui.cluster.ssh.connect import connect
 from llmb_tui.errors import LlmbError
 from tests.cluster.login_node import LoginNode
-from tests.kit.homeless import make_homeless
+from tests.kit.unknown_user import use_unknown_user_id
 from tests.kit.waiting import until
 
 
@@ -141,11 +141,7 @@ def test_a_stream_gives_at_most_a_mebibyte_at_a_time_and_loses_nothing(link: Lin
 def test_a_noisy_stderr_does_not_block_a_stream(link: Link) -> None:
     script = "head -c 4000000 /dev/zero >&2; echo done"
     with link.stream(["sh", "-c", script]) as stream:
-        data = b""
-        ends = time.monotonic() + 30
-        while not data and time.monotonic() < ends:
-            data = stream.read(0.1) or b""
-    assert data == b"done\n"
+        assert until(lambda: stream.read(0.1), look_waits=True) == b"done\n"
     assert len(stream.stderr) <= 4096
 
 
@@ -176,7 +172,7 @@ def test_a_missing_program_answers_as_in_a_shell(link: Link) -> None:
         assert stream.read(10) == b""
 
 
-def test_closing_ends_whoever_waits(link: Link) -> None:
+def test_closing_ends_waiting_calls(link: Link) -> None:
     stream = link.stream(["sh", "-c", "echo up; cat"])
     assert stream.read(10) == b"up\n"
     failures: list[DisconnectedError] = []
@@ -286,7 +282,7 @@ def test_local_commands_are_out_of_reach_of_the_terminal(local: LocalConnection)
 
 
 def test_local_commands_run_without_a_home_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    make_homeless(monkeypatch)
+    use_unknown_user_id(monkeypatch)
     local = LocalConnection("here")
     assert local.run(["pwd"]).stdout == "/\n"
     local.close()

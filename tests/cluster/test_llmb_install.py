@@ -175,7 +175,7 @@ def test_valid_values_are_offered_to_a_profile() -> None:
     assert request_of(install) == ("gpus-per-node", "4")
 
 
-def test_a_cpu_partition_that_is_the_other_one_is_none_of_its_own() -> None:
+def test_the_default_partition_is_not_offered_as_a_separate_cpu_partition() -> None:
     install = install_of("/lustre/me/llmb", LAST_OF_V1)
     assert "cpu_partition" not in settings_of(install)
     assert settings_of(install)["partition"] == "batch,batch_long"

@@ -194,7 +194,7 @@ def test_an_agent_that_does_not_sign_leaves_the_others_their_turn(
     node: LoginNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It waits for a touch that nobody gives; the server is not to blame."""
-    for module in ("keys._AGENT_DEADLINE_S", "authentication._KEY_DEADLINE_S"):
+    for module in ("keys.AGENT_DEADLINE_S", "authentication.KEY_DEADLINE_S"):
         monkeypatch.setattr(f"llmb_tui.cluster.ssh.{module}", 0.3)
     node.factors = ("publickey,password", "password")  # a key that was only asked about counts as passed here
     person = Person(answers=[PASSWORD, None])
@@ -439,7 +439,7 @@ def test_a_busy_server_is_tried_again(node: LoginNode, busy: _Busy) -> None:
 
 
 def test_a_server_that_stays_busy_is_given_up(node: LoginNode, busy: _Busy, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("llmb_tui.cluster.ssh.connect._REFUSED_S", 1.0)
+    monkeypatch.setattr("llmb_tui.cluster.ssh.connect.REFUSED_S", 1.0)
     busy.refuses = 1000
     with pytest.raises(UnreachableError, match="MaxStartups"):
         log_in(node, profile=replace(node.profile(), port=busy.port))

@@ -377,7 +377,7 @@ NEEDS = st.sampled_from([DIRECT, PUBLISHED, Needs(PROFILE)])
 
 
 @given(st.fixed_dictionaries(dict.fromkeys([*LOGIN_NODE, *NETWORK], answers)), NEEDS)
-def test_whatever_a_login_node_says_the_report_is_clean_text(facts: Answers, needs: Needs) -> None:
+def test_the_report_is_clean_text_for_any_answer_of_a_login_node(facts: Answers, needs: Needs) -> None:
     for check in map(clean_check, [*login_node_checks(facts, needs), *network_checks(facts, needs)]):
         for text in (check.found, check.needed, check.fix):
             assert text == clean_line(text)

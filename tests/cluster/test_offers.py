@@ -130,7 +130,7 @@ def test_no_node_tells_no_request() -> None:
         ({"nodes": Answer(1, "slurm_load_partitions: Socket timed out\n")}, "timed out"),
     ],
 )
-def test_a_slurm_that_does_not_answer_says_so(changes: dict[str, Answer], words: str) -> None:
+def test_a_slurm_that_does_not_answer_is_reported(changes: dict[str, Answer], words: str) -> None:
     with pytest.raises(SlurmError) as caught:
         offers(changes)
     assert words in caught.value.why

@@ -86,9 +86,9 @@ def test_unknown_jobs_are_absent_and_none_asks_nothing(session: SlurmCluster) ->
 def test_active_and_ended_jobs_are_found_by_their_exact_name(session: SlurmCluster) -> None:
     ended = submit(session, "acct-acct.x_abc", "--nodes=1", script="true")
     until(lambda: session.look([ended])[ended].finished)
-    going = submit(session, "acct-acct.x_abc", "--nodes=1")
+    active = submit(session, "acct-acct.x_abc", "--nodes=1")
     submit(session, "acct-acct.x_abcd", "--nodes=1")
-    assert [job.id for job in find_jobs(session, "acct-acct.x_abc")] == [ended, going]
+    assert [job.id for job in find_jobs(session, "acct-acct.x_abc")] == [ended, active]
     assert find_jobs(session, "acct-acct.x") == []
 
 

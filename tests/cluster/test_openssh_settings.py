@@ -14,7 +14,7 @@ from llmb_tui.cluster.login_profile import NO_SSH_CONFIG
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.ssh import openssh
 from llmb_tui.cluster.ssh.openssh import METHODS, HostSettings, jump_route, resolve, settings_of
-from tests.kit.homeless import make_homeless
+from tests.kit.unknown_user import use_unknown_user_id
 from tests.kit.waiting import until
 
 PROFILE = SlurmProfile(name="eos", host="eos", account="", partition="", install_dir="/x")
@@ -25,7 +25,7 @@ def write(tmp_path: Path, text: str) -> str:
     return str(tmp_path / "config")
 
 
-def asked(tmp_path: Path, text: str, host: str = "eos") -> HostSettings:
+def ssh_config(tmp_path: Path, text: str, host: str = "eos") -> HostSettings:
     return resolve(host, write(tmp_path, text))
 
 
@@ -36,7 +36,7 @@ def way(tmp_path: Path, text: str, host: str = "eos") -> list[str]:
 
 def test_an_alias_is_resolved_by_the_configuration(tmp_path: Path) -> None:
     (tmp_path / "more").write_text("Host eos\n  Port 2222\n")
-    settings = asked(
+    settings = ssh_config(
         tmp_path,
         f"Include {tmp_path}/more\n"
         "Host eos\n  HostName login.%h.example.com\n"
@@ -76,7 +76,7 @@ def test_a_host_is_typed_in_the_usual_ways(
 def test_an_unknown_local_user_must_be_set_in_the_profile(
     tmp_path: Path, with_ssh: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_homeless(monkeypatch)
+    use_unknown_user_id(monkeypatch)
     for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
         monkeypatch.delenv(name, raising=False)
     config = write(tmp_path, "IdentityFile %d/key-of-%r\n") if with_ssh else NO_SSH_CONFIG
@@ -101,32 +101,32 @@ def test_values_of_the_profile_win_and_match_lines_see_them(tmp_path: Path) -> N
 
 
 def test_keys_named_for_the_host_replace_the_default_ones(tmp_path: Path) -> None:
-    settings = asked(tmp_path, 'IdentityFile ~/.ssh/id_rsa\nIdentityFile "/tmp/a key/%r"\nUser alice\n')
+    settings = ssh_config(tmp_path, 'IdentityFile ~/.ssh/id_rsa\nIdentityFile "/tmp/a key/%r"\nUser alice\n')
     assert settings.identity_files == (str(Path("~/.ssh/id_rsa").expanduser()), "/tmp/a key/alice")
     assert settings.default_keys == ()
 
-    settings = asked(tmp_path, "")
+    settings = ssh_config(tmp_path, "")
     assert settings.identity_files == ()
     assert str(Path("~/.ssh/id_ed25519").expanduser()) in settings.default_keys
 
-    settings = asked(tmp_path, "IdentityFile none\n")
+    settings = ssh_config(tmp_path, "IdentityFile none\n")
     assert (settings.identity_files, settings.default_keys) == ((), ())
 
 
 def test_the_agent_is_the_configured_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SSH_AUTH_SOCK", "/run/usual")
     monkeypatch.setenv("OTHER", "/run/other")
-    assert asked(tmp_path, "").agent == "/run/usual"
-    assert asked(tmp_path, "IdentityAgent SSH_AUTH_SOCK\n").agent == "/run/usual"
-    assert asked(tmp_path, "IdentityAgent none\n").agent is None
-    assert asked(tmp_path, "IdentityAgent $OTHER\n").agent == "/run/other"
-    assert asked(tmp_path, "IdentityAgent ~/%n.sock\n").agent == str(Path("~/eos.sock").expanduser())
+    assert ssh_config(tmp_path, "").agent == "/run/usual"
+    assert ssh_config(tmp_path, "IdentityAgent SSH_AUTH_SOCK\n").agent == "/run/usual"
+    assert ssh_config(tmp_path, "IdentityAgent none\n").agent is None
+    assert ssh_config(tmp_path, "IdentityAgent $OTHER\n").agent == "/run/other"
+    assert ssh_config(tmp_path, "IdentityAgent ~/%n.sock\n").agent == str(Path("~/eos.sock").expanduser())
     monkeypatch.delenv("SSH_AUTH_SOCK")
-    assert asked(tmp_path, "").agent is None
+    assert ssh_config(tmp_path, "").agent is None
 
 
 def test_known_hosts_files_of_the_user_come_before_the_systems(tmp_path: Path) -> None:
-    settings = asked(
+    settings = ssh_config(
         tmp_path,
         'UserKnownHostsFile ~/one "/tmp/my hosts/two"\nGlobalKnownHostsFile /etc/three\n'
         "HostKeyAlias cluster\nHashKnownHosts yes\nStrictHostKeyChecking yes\n",
@@ -135,13 +135,13 @@ def test_known_hosts_files_of_the_user_come_before_the_systems(tmp_path: Path) -
     assert (settings.host_key_alias, settings.hash_known_hosts) == ("cluster", True)
     assert settings.trusts_known_keys_only
 
-    settings = asked(tmp_path, "UserKnownHostsFile none\nGlobalKnownHostsFile /etc/three\n")
+    settings = ssh_config(tmp_path, "UserKnownHostsFile none\nGlobalKnownHostsFile /etc/three\n")
     assert settings.known_hosts == (Path(os.devnull), Path("/etc/three"))
 
 
 @pytest.mark.parametrize("value", ["ask", "no", "accept-new", "off"])
 def test_no_configuration_makes_an_unknown_key_accepted_without_a_question(tmp_path: Path, value: str) -> None:
-    assert not asked(tmp_path, f"StrictHostKeyChecking {value}\n").trusts_known_keys_only
+    assert not ssh_config(tmp_path, f"StrictHostKeyChecking {value}\n").trusts_known_keys_only
 
 
 @pytest.mark.parametrize(
@@ -156,19 +156,19 @@ def test_no_configuration_makes_an_unknown_key_accepted_without_a_question(tmp_p
 def test_only_methods_that_the_configuration_allows_are_used(
     tmp_path: Path, config: str, methods: tuple[str, ...]
 ) -> None:
-    assert asked(tmp_path, config).methods == methods
+    assert ssh_config(tmp_path, config).methods == methods
 
 
 def test_the_other_supported_options(tmp_path: Path) -> None:
-    settings = asked(tmp_path, "IdentitiesOnly yes\nConnectTimeout 40\nCertificateFile /c/%h\nForwardAgent yes\n")
+    settings = ssh_config(tmp_path, "IdentitiesOnly yes\nConnectTimeout 40\nCertificateFile /c/%h\nForwardAgent yes\n")
     assert (settings.identities_only, settings.connect_deadline_s) == (True, 40.0)
     assert settings.certificate_files == ("/c/eos",)
 
 
 def test_a_proxy_command_is_given_its_names(tmp_path: Path) -> None:
     config = "Host eos\n  HostName login.x\n  User alice\n  Port 2222\n  ProxyCommand nc -x '%n' %h %p # %r 100%%\n"
-    assert asked(tmp_path, config).proxy_command == "nc -x 'eos' login.x 2222 # alice 100%"
-    assert asked(tmp_path, "ProxyCommand none\n").proxy_command is None
+    assert ssh_config(tmp_path, config).proxy_command == "nc -x 'eos' login.x 2222 # alice 100%"
+    assert ssh_config(tmp_path, "ProxyCommand none\n").proxy_command is None
 
 
 def test_a_name_that_the_proxy_command_is_not_given_may_be_any() -> None:
@@ -181,7 +181,7 @@ def test_a_name_that_the_proxy_command_is_not_given_may_be_any() -> None:
 @pytest.mark.parametrize("host", ["a;reboot", "$(reboot)", "-oProxyCommand=x", "a b"])
 def test_a_name_that_a_shell_would_take_for_more_is_refused(tmp_path: Path, host: str) -> None:
     with pytest.raises(SshConfigError):
-        asked(tmp_path, "ProxyCommand nc %h %p\n", host)
+        ssh_config(tmp_path, "ProxyCommand nc %h %p\n", host)
     with pytest.raises(SshConfigError):  # also where an older ssh let it through
         openssh.parse_answer(host, f"hostname {host}\nuser me\nport 22\nproxycommand nc %h %p\n", "")
 
@@ -222,7 +222,7 @@ def test_a_way_in_a_circle_is_refused(tmp_path: Path, config: str) -> None:
 
 def test_a_broken_configuration_is_quoted(tmp_path: Path) -> None:
     with pytest.raises(SshConfigError) as caught:
-        asked(tmp_path, "Hots eos\n")
+        ssh_config(tmp_path, "Hots eos\n")
     assert "line 1" in caught.value.why
     assert "hots" in caught.value.why.lower()
 
@@ -238,7 +238,7 @@ def test_the_named_command_shows_the_refusal_of_ssh(tmp_path: Path) -> None:
 
 
 def test_the_home_of_a_user_that_there_is_not_stays_as_it_is(tmp_path: Path) -> None:
-    settings = asked(tmp_path, "IdentityFile ~no-such-user/key\nGlobalKnownHostsFile ~no-such-user/hosts\n")
+    settings = ssh_config(tmp_path, "IdentityFile ~no-such-user/key\nGlobalKnownHostsFile ~no-such-user/hosts\n")
     assert settings.identity_files == ("~no-such-user/key",)
     assert settings.known_hosts[-1] == Path("~no-such-user/hosts")
     with pytest.raises(SshConfigError, match="~no-such-user/config"):
@@ -246,10 +246,10 @@ def test_the_home_of_a_user_that_there_is_not_stays_as_it_is(tmp_path: Path) -> 
 
 
 def test_a_configuration_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openssh, "_RESOLVE_DEADLINE_S", 0.5)
+    monkeypatch.setattr(openssh, "RESOLVE_DEADLINE_S", 0.5)
     started = tmp_path / "started"
     with pytest.raises(SshConfigError, match="Match exec"):
-        asked(tmp_path, f'Match exec "echo $$ > {started}; sleep 60"\n  User alice\n')
+        ssh_config(tmp_path, f'Match exec "echo $$ > {started}; sleep 60"\n  User alice\n')
     pid = int(started.read_text())
     until(lambda: not _runs(pid), "what the configuration started has ended")
 

@@ -226,9 +226,9 @@ def test_a_fault_is_placed_by_line_and_field(tmp_path: Path, content: str, line:
 def test_a_broken_file_can_be_passed_over_with_a_word(tmp_path: Path) -> None:
     save_profile(tmp_path, EOS)
     (tmp_path / "broken.toml").write_text("name = 1\n")
-    told: list[ProfileError] = []
-    assert load_profiles(tmp_path, told.append) == (EOS,)
-    assert [problem.file.name for problem in told] == ["broken.toml"]
+    errors: list[ProfileError] = []
+    assert load_profiles(tmp_path, errors.append) == (EOS,)
+    assert [problem.file.name for problem in errors] == ["broken.toml"]
 
 
 def test_a_route_decides_the_host_of_a_connection() -> None:

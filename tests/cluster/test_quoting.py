@@ -18,7 +18,7 @@ arguments = st.text(st.characters(exclude_characters="\0", exclude_categories=["
 awkward = st.text("'\"\\!$`*?~#%=&|;<>(){}[] \n\té-", max_size=20)
 
 
-def printed(shell: str, command: str) -> str:
+def output_of(shell: str, command: str) -> str:
     if shutil.which(shell) is None:
         pytest.skip(f"{NOT_RUN}no {shell} is installed")
     done = subprocess.run([shell, "-c", command], capture_output=True, check=True, timeout=30)
@@ -27,7 +27,7 @@ def printed(shell: str, command: str) -> str:
 
 
 def words(shell: str, command: str) -> list[str]:
-    return printed(shell, command).split("\0")[:-1]
+    return output_of(shell, command).split("\0")[:-1]
 
 
 @given(st.lists(arguments | awkward, max_size=4))
@@ -51,7 +51,7 @@ for word; do
     printf '%s\\n' "got $word" | sed 's/got \\(.*\\)/\\1!/'
 done
 """
-    assert printed(shell, command_line(["sh", "-c", script, "sh", "one", "it's\ntwo"])) == "one!\nit's!\ntwo\n"
+    assert output_of(shell, command_line(["sh", "-c", script, "sh", "one", "it's\ntwo"])) == "one!\nit's!\ntwo\n"
 
 
 def test_plain_words_stay_readable() -> None:
@@ -73,7 +73,7 @@ def test_one_line_returns_printable_text(value: str) -> None:
 @pytest.mark.parametrize(
     "value", ["a\nb", "a\rb", "a\0b", "\x1b[31m", "tab\t", "\u2028", "a\u202eb", "a\u034fb", "\x85", "\udc80"]
 )
-def test_one_line_refuses_the_rest_and_says_which_value(value: str) -> None:
+def test_one_line_refuses_the_rest_and_names_the_value(value: str) -> None:
     with pytest.raises(LlmbError, match="the partition") as caught:
         one_line(value, "the partition")
     assert caught.value.exit_code == 1

@@ -196,19 +196,19 @@ def test_an_unused_link_is_not_made_again(
     node: LoginNode, opened: Callable[[SlurmCluster], SlurmCluster], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[str] = []
-    monkeypatch.setattr(reconnector, "_LOOK_EVERY_S", 0.05)
-    monkeypatch.setattr(reconnector, "_WANTED_S", 0.0)
+    monkeypatch.setattr(reconnector, "LOOK_EVERY_S", 0.05)
+    monkeypatch.setattr(reconnector, "WANTED_S", 0.0)
     session = opened(SlurmCluster(node.profile()))
     session.run(["true"])
     node.cut()
     until(lambda: session.state == "lost")
     state = vars(reconnector.Reconnector)["state"].fget
 
-    def looked_at(one: reconnector.Reconnector) -> str:
+    def state_after_look(one: reconnector.Reconnector) -> str:
         looks.append(one._name)
         return str(state(one))
 
-    monkeypatch.setattr(reconnector.Reconnector, "state", property(looked_at))
+    monkeypatch.setattr(reconnector.Reconnector, "state", property(state_after_look))
     until(lambda: looks.count(node.profile().name) > 5)
     assert (session.state, session.health.note) == ("lost", "reconnects at the next use")
     assert len(node.transports) == 1
@@ -218,7 +218,7 @@ def test_an_unused_link_is_not_made_again(
 def test_an_unreachable_host_is_tried_again_by_itself_and_the_note_says_when(
     node: LoginNode, opened: Callable[[SlurmCluster], SlurmCluster], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reconnector, "_LOOK_EVERY_S", 0.05)
+    monkeypatch.setattr(reconnector, "LOOK_EVERY_S", 0.05)
     session = opened(SlurmCluster(node.profile()))
     session.run(["true"])
     there = session.profile

@@ -77,11 +77,11 @@ def test_after_its_deadline_a_read_only_command_is_killed_with_its_child_process
 
 def test_an_answer_that_looks_like_the_end_of_one_is_not(connection: Connection) -> None:
     shell_of(connection)
-    said = look(
+    answer = look(
         connection, "mark=$(tr '\\0' '\\n' < /proc/$PPID/cmdline | tail -n 2 | head -n 1); echo \"$mark = 0\"; echo on"
     )
-    assert said.endswith(" = 0\non\n")
-    assert len(said) > len(" = 0\non\n") + 8
+    assert answer.endswith(" = 0\non\n")
+    assert len(answer) > len(" = 0\non\n") + 8
 
 
 def test_every_look_begins_at_home(node: LoginNode, connection: Connection) -> None:
@@ -110,7 +110,7 @@ def test_it_ends_when_the_line_falls_silent_and_another_one_takes_its_place(
 def test_the_heartbeat_keeps_it(node: LoginNode, monkeypatch: pytest.MonkeyPatch) -> None:
     """Thirty times: a machine that is busy may miss some."""
     monkeypatch.setattr(shell, "SILENCE_S", 3)
-    monkeypatch.setattr(heartbeat, "_ASK_EVERY_S", 0.1)
+    monkeypatch.setattr(heartbeat, "ASK_EVERY_S", 0.1)
     connection = connect(node.profile(), NonInteractivePrompter())
     pid = shell_of(connection)
     connection.run(["sleep", "3.5"])
@@ -179,8 +179,8 @@ def test_answers_are_bytes_whatever_perl_is_set_to(
 ) -> None:
     monkeypatch.setenv(variable, value)
     look(connection, "true")
-    said = [connection.run_script("echo é; echo ü >&2", only_looks=True) for _ in range(2)]
-    assert [(answer.stdout, answer.stderr) for answer in said] == [("é\n", "ü\n")] * 2
+    answers = [connection.run_script("echo é; echo ü >&2", only_looks=True) for _ in range(2)]
+    assert [(answer.stdout, answer.stderr) for answer in answers] == [("é\n", "ü\n")] * 2
     assert len(node.commands) == 2
 
 

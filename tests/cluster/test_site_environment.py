@@ -60,7 +60,7 @@ def test_other_lines_are_not_mistaken_for_variables() -> None:
     assert [(check.status, check.found) for check in found.values()] == [("ok", "jobs have the same as a login shell")]
 
 
-def said(home: Path, shell: str) -> dict[str, Answer]:
+def shell_answers(home: Path, shell: str) -> dict[str, Answer]:
     """Answers of the real commands for a user with this home and shell."""
     commands = environment_group(Needs(PROFILE)).commands
     env = {"HOME": str(home), "PATH": os.environ["PATH"], "SHELL": shell}
@@ -75,7 +75,7 @@ def test_only_these_variables_leave_the_cluster(tmp_path: Path) -> None:
     (tmp_path / ".bash_profile").write_text(
         "stty erase ^H\nset -x\nexport NCCL_SOCKET_IFNAME=ib0 MY_TOKEN=hf_secret\necho welcome\n"
     )
-    answers = said(tmp_path, "/bin/bash")
+    answers = shell_answers(tmp_path, "/bin/bash")
     assert "NCCL_SOCKET_IFNAME=ib0\n" in answers["login"].text
     assert "NCCL_SOCKET_IFNAME" not in answers["job"].text
     lines = "".join(answer.text for answer in answers.values()).splitlines()
@@ -88,7 +88,7 @@ def test_a_login_shell_that_only_complains_sets_nothing(tmp_path: Path) -> None:
     shell = tmp_path / "shell"
     shell.write_text("#!/bin/sh\necho NCCL_DEBUG=this shell is no shell >&2\nexit 1\n")
     shell.chmod(0o700)
-    (check,) = environment_checks(said(tmp_path, str(shell)), PROFILE)
+    (check,) = environment_checks(shell_answers(tmp_path, str(shell)), PROFILE)
     assert (check.variables, check.found) == ((), "the login shell did not list its variables")
 
 
@@ -97,5 +97,5 @@ def test_a_csh_is_asked_as_it_can_be(tmp_path: Path) -> None:
     shell = tmp_path / "tcsh"
     shell.write_text('#!/bin/sh\n[ "$1" = -c ] || { echo "Unknown option: $1" >&2; exit 1; }\nNCCL_DEBUG=INFO $2\n')
     shell.chmod(0o700)
-    (check,) = environment_checks(said(tmp_path, str(shell)), PROFILE)
+    (check,) = environment_checks(shell_answers(tmp_path, str(shell)), PROFILE)
     assert check.variables == (("NCCL_DEBUG", "INFO"),)

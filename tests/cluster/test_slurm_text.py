@@ -157,7 +157,7 @@ def test_a_job_that_left_the_queue_is_in_accounting() -> None:
     assert read_jobs(answers("", SACCT_22_05))["2"].exit_code == "3:0"
 
 
-def test_accounting_that_lags_behind_the_queue_says_so() -> None:
+def test_accounting_that_lags_behind_the_queue_is_reported() -> None:
     job = read_jobs(answers("", row("3", "RUNNING", "0:0", "4", "100", "cn1", "a")))["3"]
     assert job.state == "RUNNING"
     assert "no longer has it" in job.reason
@@ -170,9 +170,9 @@ def test_without_accounting_the_queue_is_enough() -> None:
 
 
 def test_a_queue_that_fails_says_nothing_about_any_job() -> None:
-    said = "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n"
+    message = "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n"
     with pytest.raises(SlurmError) as caught:
-        read_jobs({**answers("", SACCT_22_05), "squeue": Answer(1, said)}, ["2"])
+        read_jobs({**answers("", SACCT_22_05), "squeue": Answer(1, message)}, ["2"])
     assert "Unable to contact" in caught.value.why
     assert "controller" in caught.value.fix
 
@@ -231,7 +231,7 @@ def test_another_program_in_place_of_the_shell_is_quoted() -> None:
     assert "This account is currently not available." in caught.value.why
 
 
-def test_a_job_says_why_it_waits_and_how_it_ended() -> None:
+def test_a_job_reports_why_it_waits_and_how_it_ended() -> None:
     assert "held" in words_of_job(Job("1", "x", "PENDING", "JobHeldUser"))
     assert words_of_job(Job("1", "x", "FAILED", "NonZeroExitCode", exit_code="3:0")) == "exit 3:0 · NonZeroExitCode"
     assert words_of_job(Job("1", "x", "COMPLETED", exit_code="0:0")) == ""
@@ -252,7 +252,7 @@ def test_a_batch_that_was_cut_short_is_a_failure_of_slurm() -> None:
         read_jobs({"squeue": NO_ANSWER, "sacct": NO_ANSWER})
 
 
-def test_a_command_that_was_ended_at_its_limit_says_so() -> None:
+def test_a_command_that_was_ended_at_its_limit_reports_it() -> None:
     with pytest.raises(SlurmError, match="did not answer in time") as caught:
         read_jobs({**answers(), "squeue": Answer(124, "")})
     assert "hangs" in caught.value.why
@@ -351,7 +351,7 @@ def test_nodes_that_do_not_work(state: str) -> None:
         ("Reservation bench was deleted", "reservation"),
         ("Job's QOS not permitted to use this partition (batch allows long not short)", "QOS"),
         ("ReqNodeNotAvail, May be reserved for other job", "reserved"),
-        ("MaxGRESPerAccount", "Its account has all its GPUs in use."),
+        ("MaxGRESPerAccount", "Its account uses all its GPUs."),
         ("QOSMaxNodePerJobLimit", "more nodes"),
         ("QOSMaxGRESMinutesPerJob", "time on GPUs"),
         ("(Priority)", "higher priority"),
@@ -420,12 +420,12 @@ def test_records_of_jobs_wait_for_the_end_of_each() -> None:
     def line(job_id: str, state: str) -> str:
         return "|".join({**dict.fromkeys(STORED_COLUMNS, "x"), "JobID": job_id, "State": state}.values()) + "\n"
 
-    requeued, going = line("12", "NODE_FAIL"), line("12", "RUNNING")
+    requeued, running = line("12", "NODE_FAIL"), line("12", "RUNNING")
     ended, other = line("12", "CANCELLED by 1001"), line("13", "COMPLETED")
     noise = "sacct: warning: something\n"
     assert (
         complete_records(noise + heading + requeued + ended + other, ["12", "13"]) == heading + requeued + ended + other
     )
-    for text in (heading + requeued + going + other, heading + ended, heading, noise, ""):
+    for text in (heading + requeued + running + other, heading + ended, heading, noise, ""):
         assert complete_records(text, ["12", "13"]) == ""
     assert not {"SubmitLine", "Comment", "AdminComment"} & set(STORED_COLUMNS)

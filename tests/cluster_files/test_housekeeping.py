@@ -111,11 +111,11 @@ def test_items_are_listed_with_size_and_run(place: Place) -> None:
         run: ("run", ("a",), ""),
         saved: ("checkpoint", ("a",), ""),
     }
-    said: list[str] = []
-    sizes = {one.path: one.size or 0 for one in measured(place.session, tuple(things.values()), said.append)}
+    messages: list[str] = []
+    sizes = {one.path: one.size or 0 for one in measured(place.session, tuple(things.values()), messages.append)}
     assert 5000 <= sizes[IMAGE] <= 20_000
     assert sizes[run] > sizes[saved] >= 5000
-    assert said == [f"Measuring 1 to 4 of 4: {IMAGE} …"]
+    assert messages == [f"Measuring 1 to 4 of 4: {IMAGE} …"]
 
 
 def test_of_a_recipe_its_checkout_can_go_and_its_results_are_runs(place: Place) -> None:
@@ -386,7 +386,7 @@ def test_a_foreign_name_is_counted_and_not_touched(place: Place, name: str) -> N
 
 
 def test_items_beyond_the_limit_are_counted(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("llmb_tui.cluster_files.housekeeping._MOST", 2)
+    monkeypatch.setattr("llmb_tui.cluster_files.housekeeping.MOST", 2)
     found, more = install_items(place.session, CATALOG, (), {})
     assert (len(found), more) == (2, 2)
 

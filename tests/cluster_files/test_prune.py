@@ -226,8 +226,8 @@ def test_a_damaged_remainder_is_reported(runs: Runs) -> None:
 
 
 def answer(runs: Runs, *words: str) -> Any:
-    said = verbs.run((*words, "--json"), verbs.environment(runs.directory.parents[1]))
-    return said.returncode, json.loads(said.stdout)
+    done = verbs.run((*words, "--json"), verbs.environment(runs.directory.parents[1]))
+    return done.returncode, json.loads(done.stdout)
 
 
 def test_the_verb_shows_first_removes_with_a_yes_and_the_lists_say_the_same(runs: Runs) -> None:
@@ -240,8 +240,8 @@ def test_the_verb_shows_first_removes_with_a_yes_and_the_lists_say_the_same(runs
     assert shown.returncode == 0
     lines = shown.stdout.splitlines()
     assert [line.split()[0] for line in lines[:3]] == ["run", "new", "old"]
-    assert "going stays" in lines[-1]
-    assert "--yes removes them" in shown.stderr
+    assert "run going is kept" in lines[-1]
+    assert "Add --yes to remove them" in shown.stderr
     assert answer(runs, "jobs", "--prune", "--older-than", "7")[1]["removed"] == []
     code, document = answer(runs, "jobs", "--prune", "--older-than", "7", "--yes")
     assert (code, document["removed"], list(document["kept"])) == (0, ["old"], ["going"])
@@ -257,7 +257,7 @@ def test_the_verb_shows_first_removes_with_a_yes_and_the_lists_say_the_same(runs
         if one["id"] == "old"
     )
     log = verbs.run(("logs", "old"), verbs.environment(runs.directory.parents[1]))
-    assert "removed here" in log.stderr
+    assert "removed the local copy" in log.stderr
     assert answer(runs, "jobs", "--prune")[1]["logs"][0]["id"] == "new"
 
 

@@ -70,7 +70,7 @@ def test_nsys_runs_the_command_and_leaves_a_report_that_tells_the_truth(
     (made,) = folder.iterdir()
     assert made.name == "1_rank0.nsys-rep"
     assert made.read_text() == "simulated: nothing was profiled\n"
-    assert "nsys: there is no folder" in client.on_node(f"{srun} nsys profile -o /nowhere/x true")
+    assert "nsys: the directory of /nowhere/x" in client.on_node(f"{srun} nsys profile -o /nowhere/x true")
     assert "does not offer that" in client.on_node(f"{srun} nsys launch true")
     assert "does not offer that" in client.on_node(f"{srun} nsys profile -o x")
 

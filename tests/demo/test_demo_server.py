@@ -170,7 +170,7 @@ def test_commands_only(client: Client, kind: str) -> None:
         requests[kind]()
 
 
-def test_the_banner_says_that_it_is_simulated(client: Client) -> None:
+def test_the_banner_states_that_it_is_simulated(client: Client) -> None:
     banner = (client.transport.get_banner() or b"").decode()
     assert "simulated" in banner
     assert "600 times faster" in banner

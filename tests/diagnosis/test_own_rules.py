@@ -156,12 +156,12 @@ def test_examples_are_tried(  # noqa: PLR0917
 
 def test_a_broken_file_is_told_once_and_passed_over(folder: Path, tmp_path: Path) -> None:
     (folder / "broken.toml").write_text("[[install]]\nwords = 1\n")
-    told: list[LlmbError] = []
+    errors: list[LlmbError] = []
     services = Services(UserPaths(tmp_path / "config", tmp_path / "state"))
-    services.on_broken_file = told.append
+    services.on_broken_file = errors.append
     assert services.catalog is services.catalog
     assert rules("install").match("Killed") is not None
-    assert [("broken.toml, line 2: install[0].words" in problem.what) for problem in told] == [True]
+    assert [("broken.toml, line 2: install[0].words" in problem.what) for problem in errors] == [True]
     assert pending_reason("Priority").startswith("Other jobs are before it; the dashboard")
 
 

@@ -92,8 +92,8 @@ def test_a_reason_for_waiting_is_a_sentence(case: Case) -> None:
 
 @of("slurm")
 def test_a_slurm_command_that_failed_says_what_to_do(case: Case) -> None:
-    code, _, said = case.text.partition("\n")
-    error = slurm_error("squeue", Answer(int(code.removeprefix("exit code ")), said))
+    code, _, answer = case.text.partition("\n")
+    error = slurm_error("squeue", Answer(int(code.removeprefix("exit code ")), answer))
     assert error.fix == f"{case.rule.reason} {case.rule.fix}"
 
 
@@ -104,8 +104,8 @@ def test_why_a_workload_waits_is_told_before_its_clusters_words(case: Case) -> N
     at = "2026-01-01T00:00:00Z"
     waiting = {"id": "w", "name": "n", "type": "Training", "phase": "Pending", "createdAt": at, "phaseUpdatedAt": at}
     event = {"createdAt": at, "type": "Warning", "reason": reason, "message": message}
-    told = reason_of(Workload.model_validate(waiting), [Event.model_validate(event)])
-    assert told == f"{case.rule.reason[:-1]}: {message}"
+    explained = reason_of(Workload.model_validate(waiting), [Event.model_validate(event)])
+    assert explained == f"{case.rule.reason[:-1]}: {message}"
 
 
 @of("launch")

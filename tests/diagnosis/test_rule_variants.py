@@ -13,7 +13,7 @@ from llmb_tui.diagnosis.rule import Rule
 from llmb_tui.watch.failure import LogCauses
 
 FILES = load_rules([builtin_rules_dir()])
-LOG_RULES = [rule for file in FILES for stage in ("any", "training") for rule in file.rules.of(stage)]  # type: ignore[arg-type]
+LOG_RULES = [rule for file in FILES for stage in ("any", "training") for rule in file.rules.of(stage)]
 
 
 class Example(NamedTuple):

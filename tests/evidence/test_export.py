@@ -106,8 +106,8 @@ def test_missing_evidence_is_named(laptop: Laptop, tmp_path: Path) -> None:
     ]
     verification = verify(tmp_path / "a.tar.zst")
     assert verification.agrees
-    told = {one.run: one for one in verification.findings if one.what == "numbers and verdict against log"}
-    assert (told[RUN_ID].outcome, told["pruned"].outcome) == ("agrees", "unknown")
+    findings = {one.run: one for one in verification.findings if one.what == "numbers and verdict against log"}
+    assert (findings[RUN_ID].outcome, findings["pruned"].outcome) == ("agrees", "unknown")
     assert verification.results["pruned"]["step_time_s"] == 2.02
 
 
@@ -135,7 +135,7 @@ def test_a_file_that_exists_is_not_overwritten_and_no_part_of_one_stays(
 ) -> None:
     laptop.add()
     target = tmp_path / "out" / "a.tar.zst"
-    with pytest.raises(LlmbError, match="no directory"):
+    with pytest.raises(LlmbError, match="out does not exist"):
         laptop.export(target)
     target.parent.mkdir()
     target.symlink_to("nowhere")
@@ -156,8 +156,8 @@ def test_a_file_that_exists_is_not_overwritten_and_no_part_of_one_stays(
 def test_a_log_whose_archive_could_not_be_verified_is_named(
     laptop: Laptop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("llmb_tui.evidence.pack._ALWAYS_FINE", 1 << 20)
-    monkeypatch.setattr("llmb_tui.evidence.pack._RATIO", 2)
+    monkeypatch.setattr("llmb_tui.evidence.pack.ALWAYS_FINE", 1 << 20)
+    monkeypatch.setattr("llmb_tui.evidence.pack.RATIO", 2)
     laptop.add(log=log_text() + "the same warning\n" * 100_000)
     with pytest.raises(LlmbError, match="could not be verified") as caught:
         laptop.export(tmp_path / "a.tar.zst")
@@ -262,9 +262,9 @@ def test_a_secret_stops_the_export_and_is_not_repeated(laptop: Laptop, tmp_path:
     for anonymous in (False, True):
         with pytest.raises(LlmbError) as caught:
             laptop.export(tmp_path / "a.tar.zst", anonymous=anonymous)
-        said = str(caught.value)
-        assert f"runs/{RUN_ID}/log, line 3, contains a Hugging Face token" in said
-        assert TOKEN[3:] not in said
+        text = str(caught.value)
+        assert f"runs/{RUN_ID}/log, line 3, contains a Hugging Face token" in text
+        assert TOKEN[3:] not in text
         assert caught.value.exit_code == 1
         assert not (tmp_path / "a.tar.zst").exists()
 
@@ -416,8 +416,8 @@ def test_names_are_replaced_in_a_persons_own_preset_too(laptop: Laptop, tmp_path
     found = contents(tmp_path / "b.tar.zst")
     assert found["presets/nemotron4-25.99.toml"].decode() == "# by mail-2, from /home/user-1 on host-9\n" + own
     assert found["presets/constraints/nemo-25.04.txt"] == b"# of user-1\nnumpy==1.26.4\n"
-    told = {one.what: one.outcome for one in verify(tmp_path / "b.tar.zst").findings}
-    assert (told["preset's hash"], told["settings against preset"]) == ("agrees", "agrees")
+    findings = {one.what: one.outcome for one in verify(tmp_path / "b.tar.zst").findings}
+    assert (findings["preset's hash"], findings["settings against preset"]) == ("agrees", "agrees")
 
 
 def test_accounting_that_is_not_utf8_is_included_unchanged(laptop: Laptop, tmp_path: Path) -> None:
@@ -505,9 +505,9 @@ def test_the_verbs(laptop: Laptop, tmp_path: Path) -> None:
     assert (checked.code, checked.json["agrees"]) == (0, True), "whatever the verdicts are"
     assert [one["verdict"] and one["verdict"]["result"] for one in checked.json["runs"]] == ["PASS", "FAIL", None]
     assert "not forgery" in checked.json["caveat"]
-    told = run("verify", file)
-    assert "All that can be checked agrees." in told.out
-    assert f"run {RUN_ID}  done, 50 of 50 steps, 2.02 s by the rule (last step), PASS 98.0 % of published" in told.out
+    text = run("verify", file)
+    assert "Every check that is possible agrees." in text.out
+    assert f"run {RUN_ID}  done, 50 of 50 steps, 2.02 s by the rule (last step), PASS 98.0 % of published" in text.out
 
     damaged = bytearray(Path(file).read_bytes())
     damaged[500] ^= 1

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import random
 import re
 import shutil
+import sys
 import tarfile
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -66,7 +68,7 @@ def single(laptop: Laptop, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-def refused(data: bytes, folder: Path) -> str:
+def refusal(data: bytes, folder: Path) -> str:
     """Why bytes are no archive."""
     file = folder / "tampered.tar.zst"
     file.write_bytes(data)
@@ -82,7 +84,7 @@ def differing(file: Path, run_id: str = RUN_ID) -> set[str]:
     return {one.what for one in verification.findings if one.outcome == "differs" and one.run in (run_id, "")}
 
 
-def test_honest_archives_pass(laptop: Laptop, tmp_path: Path, tell: Callable[[str], None]) -> None:
+def test_honest_archives_pass(laptop: Laptop, tmp_path: Path, print_at_end: Callable[[str], None]) -> None:
     sets = [(RUN_ID,), (RUN_ID, "slow", "failed", "nan")]
     passed = Counter[str]()
     for number, runs in enumerate(sets):
@@ -91,19 +93,19 @@ def test_honest_archives_pass(laptop: Laptop, tmp_path: Path, tell: Callable[[st
             laptop.export(file, *runs, anonymous=anonymous)
             assert verify(file).agrees
             passed["anonymous" if anonymous else "with names"] += 1
-    tell(f"honest archives that passed: {passed.total()} of {2 * len(sets)}")
+    print_at_end(f"honest archives that passed: {passed.total()} of {2 * len(sets)}")
 
 
 def test_findings_of_a_verification(archive: Path) -> None:
     verification = verify(archive)
     outcomes = Counter(one.outcome for one in verification.findings)
     assert outcomes["differs"] == 0
-    told = {(one.run, one.what): one for one in verification.findings}
-    assert told[RUN_ID, "preset against this program's"].words == "nemotron4@25.04 is the same in this program."
-    assert told[RUN_ID, "expected step time"].words == "1.98 s (published), as in this program."
+    findings = {(one.run, one.what): one for one in verification.findings}
+    assert findings[RUN_ID, "preset against this program's"].words == "nemotron4@25.04 is the same in this program."
+    assert findings[RUN_ID, "expected step time"].words == "1.98 s (published), as in this program."
     for what in ("numbers and verdict against log", "settings against preset", "script against settings"):
-        assert told[RUN_ID, what].outcome == "agrees"
-    assert told["failed", "accounting"].outcome == "unknown"
+        assert findings[RUN_ID, what].outcome == "agrees"
+    assert findings["failed", "accounting"].outcome == "unknown"
     assert [verification.results[run]["state"] for run in (RUN_ID, "slow", "failed")] == ["done", "done", "failed"]
 
 
@@ -115,8 +117,8 @@ def test_a_run_of_runai_is_compared_with_its_request(tmp_path: Path) -> None:
     (laptop.runs.folder(run.id) / "log").write_text(log_text())
     laptop.export(tmp_path / "a.tar.zst", run.id, anonymous=True)
     verification = verify(tmp_path / "a.tar.zst")
-    told = {one.what: one.outcome for one in verification.findings}
-    assert (told["settings against preset"], told["script against settings"]) == ("agrees", "agrees")
+    findings = {one.what: one.outcome for one in verification.findings}
+    assert (findings["settings against preset"], findings["script against settings"]) == ("agrees", "agrees")
     other = forged(
         tmp_path / "a.tar.zst", tmp_path / "f", lambda inside: edit(inside, "script.sh", "nemo:25", "nemo:26")
     )
@@ -144,12 +146,14 @@ def test_runs_started_by_nvidias_tools_pass_and_unknown_facts_are_named(tmp_path
     laptop.export(tmp_path / "a.tar.zst", RUN_ID, "adopted", anonymous=True)
     verification = verify(tmp_path / "a.tar.zst")
     assert verification.agrees
-    told = {(one.run, one.what): one.outcome for one in verification.findings}
-    assert told[RUN_ID, "script against settings"] == told[RUN_ID, "accounting against record"] == "agrees"
+    findings = {(one.run, one.what): one.outcome for one in verification.findings}
+    assert findings[RUN_ID, "script against settings"] == findings[RUN_ID, "accounting against record"] == "agrees"
     for run_id in (RUN_ID, "adopted"):
-        assert told[run_id, "plan against preset"] == told[run_id, "numbers and verdict against log"] == "agrees"
-        assert told[run_id, "settings against preset"] == "unknown"
-    assert told["adopted", "script against settings"] == told["adopted", "script"] == "unknown"
+        assert (
+            findings[run_id, "plan against preset"] == findings[run_id, "numbers and verdict against log"] == "agrees"
+        )
+        assert findings[run_id, "settings against preset"] == "unknown"
+    assert findings["adopted", "script against settings"] == findings["adopted", "script"] == "unknown"
 
 
 def test_another_threshold_is_reported(laptop: Laptop, archive: Path, tmp_path: Path) -> None:
@@ -158,8 +162,8 @@ def test_another_threshold_is_reported(laptop: Laptop, archive: Path, tmp_path: 
     lenient.export(["slow"], tmp_path / "a.tar.zst")
     verification = verify(tmp_path / "a.tar.zst")
     assert verification.results["slow"]["verdict"]["result"] == "PASS"
-    (told,) = [one.words for one in verification.findings if one.what == "threshold"]
-    assert told == "Its verdicts pass from a ratio of 0.5 on; the default is 0.95."
+    (words,) = [one.words for one in verification.findings if one.what == "threshold"]
+    assert words == "Its verdicts pass from a ratio of 0.5 on; the default is 0.95."
 
 
 # What was changed and has right sums again.
@@ -313,9 +317,9 @@ def test_missing_evidence_is_found_even_if_the_manifest_conceals_it(laptop: Lapt
     manifest = unpack(tmp_path / "a.tar.zst", tmp_path / "inside")
     kept = tuple(one for one in manifest.members if one.name != f"runs/{RUN_ID}/accounting.txt")
     concealed = written(replace(manifest, members=kept, missing=()), tmp_path / "inside", tmp_path / "b.tar.zst")
-    told = [one for one in verify(concealed).findings if one.what == "accounting"]
-    assert [(one.run, one.outcome) for one in told] == [(RUN_ID, "unknown"), ("failed", "unknown")]
-    assert all(one.words.startswith("Missing. ") for one in told)
+    findings = [one for one in verify(concealed).findings if one.what == "accounting"]
+    assert [(one.run, one.outcome) for one in findings] == [(RUN_ID, "unknown"), ("failed", "unknown")]
+    assert all(one.words.startswith("Missing. ") for one in findings)
 
 
 def slower_preset(inside: Path) -> None:
@@ -354,20 +358,20 @@ def comment(path: Path) -> None:
 # What damages it.
 
 
-def flipped(data: bytes, random_: random.Random) -> bytes:
+def flip_bit(data: bytes, random_: random.Random) -> bytes:
     at, bit = random_.randrange(len(data)), 1 << random_.randrange(8)
     return data[:at] + bytes([data[at] ^ bit]) + data[at + 1 :]
 
 
-def shortened(data: bytes, random_: random.Random) -> bytes:
+def cut_short(data: bytes, random_: random.Random) -> bytes:
     return data[: random_.randrange(len(data))]
 
 
-def appended(data: bytes, random_: random.Random) -> bytes:
+def append_bytes(data: bytes, random_: random.Random) -> bytes:
     return data + random_.randbytes(random_.randrange(1, 100))
 
 
-def with_another_frame(data: bytes, random_: random.Random) -> bytes:
+def append_frame(data: bytes, random_: random.Random) -> bytes:
     frame = data[:-SEAL]
     return sealed(frame + packed(random_.randbytes(20))[:-SEAL])
 
@@ -376,43 +380,43 @@ def repacked(change: Callable[[Tar, random.Random], Tar]) -> Callable[[bytes, ra
     return lambda data, random_: packed(tar_with(change(members(tar_of(data)), random_)))
 
 
-def added(found: Tar, random_: random.Random) -> Tar:
+def add_member(found: Tar, random_: random.Random) -> Tar:
     info = tarfile.TarInfo(random_.choice(["runs/other/log", f"runs/{RUN_ID}/log.1", "../../x", "/etc/x", "x"]))
     info.size, info.mode = 3, 0o600
     found.insert(random_.randrange(1, len(found) + 1), (info, b"new"))
     return found
 
 
-def removed(found: Tar, random_: random.Random) -> Tar:
+def remove_member(found: Tar, random_: random.Random) -> Tar:
     del found[random_.randrange(len(found))]
     return found
 
 
-def doubled(found: Tar, random_: random.Random) -> Tar:
+def double_member(found: Tar, random_: random.Random) -> Tar:
     found.insert(random_.randrange(1, len(found) + 1), random_.choice(found))
     return found
 
 
-def renamed(found: Tar, random_: random.Random) -> Tar:
+def rename_member(found: Tar, random_: random.Random) -> Tar:
     info, _ = random_.choice(found)
     info.name = f"{info.name}x"
     return found
 
 
-def swapped(found: Tar, random_: random.Random) -> Tar:
+def swap_members(found: Tar, random_: random.Random) -> Tar:
     first, second = random_.sample(range(len(found)), 2)
     found[first], found[second] = found[second], found[first]
     return found
 
 
-def changed(found: Tar, random_: random.Random) -> Tar:
+def change_bit_of_member(found: Tar, random_: random.Random) -> Tar:
     at = random_.choice([index for index, (_, data) in enumerate(found) if data])
     info, data = found[at]
-    found[at] = info, flipped(data, random_)
+    found[at] = info, flip_bit(data, random_)
     return found
 
 
-def head_changed(found: Tar, random_: random.Random) -> Tar:
+def change_head(found: Tar, random_: random.Random) -> Tar:
     info, _ = random_.choice(found)
     name, value = random_.choice([("mtime", 7), ("mode", 0o644), ("uid", 7), ("uname", "x"), ("gname", "x")])
     setattr(info, name, value)
@@ -429,22 +433,22 @@ def replaced_by_a_link(found: Tar, random_: random.Random) -> Tar:
 
 
 KINDS: dict[str, tuple[int, Callable[[bytes, random.Random], bytes]]] = {
-    "a bit of the file": (30, flipped),
-    "cut short": (8, shortened),
-    "bytes appended": (5, appended),
-    "a second frame": (5, with_another_frame),
-    "a bit of a member": (10, repacked(changed)),
-    "a member added": (5, repacked(added)),
-    "a member removed": (5, repacked(removed)),
-    "a member doubled": (5, repacked(doubled)),
-    "a member renamed": (5, repacked(renamed)),
-    "members swapped": (5, repacked(swapped)),
-    "a head changed": (5, repacked(head_changed)),
+    "a bit of the file": (30, flip_bit),
+    "cut short": (8, cut_short),
+    "bytes appended": (5, append_bytes),
+    "a second frame": (5, append_frame),
+    "a bit of a member": (10, repacked(change_bit_of_member)),
+    "a member added": (5, repacked(add_member)),
+    "a member removed": (5, repacked(remove_member)),
+    "a member doubled": (5, repacked(double_member)),
+    "a member renamed": (5, repacked(rename_member)),
+    "members swapped": (5, repacked(swap_members)),
+    "a head changed": (5, repacked(change_head)),
     "a link": (5, repacked(replaced_by_a_link)),
 }
 
 
-def test_every_tampered_archive_is_found(archive: Path, tmp_path: Path, tell: Callable[[str], None]) -> None:
+def test_every_tampered_archive_is_found(archive: Path, tmp_path: Path, print_at_end: Callable[[str], None]) -> None:
     data = archive.read_bytes()
     assert packed(tar_of(data))[:4] == data[:4]
     found = Counter[str]()
@@ -452,10 +456,10 @@ def test_every_tampered_archive_is_found(archive: Path, tmp_path: Path, tell: Ca
         for seed in range(times):
             tampered = tamper(data, random.Random(f"{kind} {seed}"))
             assert tampered != data
-            assert refused(tampered, tmp_path), (kind, seed)
+            assert refusal(tampered, tmp_path), (kind, seed)
             found[kind] += 1
-    tell(f"tampered archives that were found: {found.total()} of {sum(times for times, _ in KINDS.values())}")
-    tell(", ".join(f"{kind} {count}" for kind, count in found.items()))
+    print_at_end(f"tampered archives that were found: {found.total()} of {sum(times for times, _ in KINDS.values())}")
+    print_at_end(", ".join(f"{kind} {count}" for kind, count in found.items()))
 
 
 def test_an_archive_packed_by_the_test_is_accepted(archive: Path, tmp_path: Path) -> None:
@@ -464,7 +468,7 @@ def test_an_archive_packed_by_the_test_is_accepted(archive: Path, tmp_path: Path
     assert verify(tmp_path / "again.tar.zst").agrees
 
 
-def headed(size: int) -> bytes:
+def archive_with_manifest_size(size: int) -> bytes:
     """An archive whose first head says that a manifest of this size follows."""
     info = tarfile.TarInfo("manifest.json")
     info.size, info.mode = size, 0o600
@@ -489,17 +493,17 @@ def hostile(name: str, kind: bytes = tarfile.REGTYPE, data: bytes = b"x") -> Ite
         (next(hostile("manifest.json", tarfile.SYMTYPE, b"")), "first member"),
         (next(hostile("manifest.json", data=b"{}")), "first member"),
         (packed(tar_with([])), "not a tar file"),
-        (headed(-5), "first member"),
-        (headed(1 << 40), "first member"),
+        (archive_with_manifest_size(-5), "first member"),
+        (archive_with_manifest_size(1 << 40), "first member"),
     ],
     ids=range(11),
 )
 def test_a_file_that_is_not_an_archive_is_rejected_with_an_explanation(tmp_path: Path, data: bytes, why: str) -> None:
-    assert why in refused(data, tmp_path)
+    assert why in refusal(data, tmp_path)
 
 
 def test_a_frame_without_checksum_is_refused(archive: Path, tmp_path: Path) -> None:
-    assert "no checksum" in refused(packed(tar_of(archive.read_bytes()), checksum=False), tmp_path)
+    assert "no checksum" in refusal(packed(tar_of(archive.read_bytes()), checksum=False), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -538,7 +542,7 @@ def test_a_foreign_manifest_is_rejected(archive: Path, tmp_path: Path, changes: 
     text = json.dumps(document, indent=1).encode() + b"\n"
     info = tarfile.TarInfo("manifest.json")
     info.size, info.mode = len(text), 0o600
-    assert why in refused(packed(tar_with([(info, text)])), tmp_path)
+    assert why in refusal(packed(tar_with([(info, text)])), tmp_path)
 
 
 def test_a_bomb_is_not_unpacked(archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -548,22 +552,28 @@ def test_a_bomb_is_not_unpacked(archive: Path, tmp_path: Path, monkeypatch: pyte
     manifest = unpack(archive, inside)
     (inside / _LOG).write_bytes(b"\0" * (40 << 20))
     bomb = written(manifest, inside, tmp_path / "bomb.tar.zst")
-    monkeypatch.setattr("llmb_tui.evidence.pack._ALWAYS_FINE", 8 << 20)
-    assert "logs cannot explain" in refused(bomb.read_bytes(), tmp_path)
+    monkeypatch.setattr("llmb_tui.evidence.pack.ALWAYS_FINE", 8 << 20)
+    assert "logs cannot explain" in refusal(bomb.read_bytes(), tmp_path)
     tar = tar_of(archive.read_bytes())
-    asked: list[int] = []
-    from llmb_tui.evidence.pack import _Content
+    longer, unpacked = packed(tar + b"\0" * (40 << 20)), list[int]()
+    zstd = importlib.import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
+    decompressor = zstd.ZstdDecompressor
 
-    unpack_ = _Content._unpack
+    class Counted:
+        def __init__(self) -> None:
+            self.real = decompressor()
 
-    def counted(content: _Content, data: bytes) -> None:
-        before = len(content._out)
-        unpack_(content, data)
-        asked.append(len(content._out) - before)
+        def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+            piece: bytes = self.real.decompress(data, max_length)
+            unpacked.append(len(piece))
+            return piece
 
-    monkeypatch.setattr(_Content, "_unpack", counted)
-    assert refused(packed(tar + b"\0" * (40 << 20)), tmp_path) == "Something follows the last member."
-    assert sum(asked) <= len(tar) + 1
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.real, name)
+
+    monkeypatch.setattr(zstd, "ZstdDecompressor", Counted)
+    assert refusal(longer, tmp_path) == "Something follows the last member."
+    assert sum(unpacked) <= len(tar) + 1
 
 
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE, tarfile.DIRTYPE])
@@ -573,7 +583,7 @@ def test_a_missing_file_is_named(archive: Path, tmp_path: Path, kind: bytes) -> 
     info = found[at][0]
     info.type, info.size, info.linkname = kind, 0, "/etc/passwd" if kind in (tarfile.SYMTYPE, tarfile.LNKTYPE) else ""
     found[at] = info, b""
-    why = refused(packed(tar_with(found)), tmp_path)
+    why = refusal(packed(tar_with(found)), tmp_path)
     assert re.search(rf"{_LOG}/? is a (symbolic link|hard link|device|pipe|directory)", why), why
 
 
@@ -581,10 +591,10 @@ def test_added_repeated_and_removed_members_are_named(archive: Path, tmp_path: P
     whole = members(tar_of(archive.read_bytes()))
     extra = tarfile.TarInfo("runs/x/log")
     extra.mode = 0o600
-    assert "does not list" in refused(packed(tar_with([*whole, (extra, b"")])), tmp_path)
-    assert " twice." in refused(packed(tar_with([*whole[:3], whole[2], *whole[3:]])), tmp_path)
-    assert "is missing" in refused(packed(tar_with(whole[:-1])), tmp_path)
-    assert "added, removed or renamed" in refused(packed(tar_with([*whole[:3], *whole[4:]])), tmp_path)
+    assert "does not list" in refusal(packed(tar_with([*whole, (extra, b"")])), tmp_path)
+    assert " twice." in refusal(packed(tar_with([*whole[:3], whole[2], *whole[3:]])), tmp_path)
+    assert "is missing" in refusal(packed(tar_with(whole[:-1])), tmp_path)
+    assert "added, removed or renamed" in refusal(packed(tar_with([*whole[:3], *whole[4:]])), tmp_path)
 
 
 def test_pipes_folders_and_missing_files_are_rejected(tmp_path: Path) -> None:

@@ -9,6 +9,6 @@ from llmb_tui.fit.accuracy import accuracy
 
 
 @pytest.fixture(scope="session")
-def found(catalog: Catalog) -> dict[str, dict[str, Any]]:
-    """What `llmb-tui accuracy` answers."""
+def case_errors(catalog: Catalog) -> dict[str, dict[str, Any]]:
+    """Errors by case, as `llmb-tui accuracy --json` prints them."""
     return accuracy(catalog)

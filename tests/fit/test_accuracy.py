@@ -1,4 +1,4 @@
-"""How well the estimate predicts published rows that it has not seen; the goals, and that the measure is honest."""
+"""Errors of the estimate on published rows that it has not seen: the goals, and checks of the measurement itself."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from llmb_tui.fit.accuracy import Trial, accuracy, errors_of
 from llmb_tui.fit.baselines import constant_mfu, log_log_in_gpus, mfu, nearest_row_mfu
 from llmb_tui.plan.measurements import Measurement
 
-Found = dict[str, dict[str, Any]]
+CaseErrors = dict[str, dict[str, Any]]
 GOALS = {
     "in_sample_dense": (3.0, 8.0),
     "one_row_out": (1.5, None),
@@ -25,35 +25,37 @@ GOALS = {
     "one_precision_out": (6.0, None),
     "one_size_out_dense": (5.0, None),
 }
-"""Mean and worst error, per cent."""
+"""Limits of the mean and of the worst error, in per cent."""
 
 
 @pytest.mark.parametrize("case", GOALS)
-def test_the_goals_are_reached(found: Found, case: str) -> None:
+def test_the_goals_are_reached(case_errors: CaseErrors, case: str) -> None:
     mean, worst = GOALS[case]
-    assert found[case]["mean_pct"] <= mean
-    assert worst is None or found[case]["worst_pct"] <= worst
+    assert case_errors[case]["mean_pct"] <= mean
+    assert worst is None or case_errors[case]["worst_pct"] <= worst
 
 
-def test_every_band_holds_nine_times_in_ten(found: Found) -> None:
-    assert {case: numbers["coverage_pct"] for case, numbers in found.items() if numbers["coverage_pct"] < 90} == {}
+def test_every_band_contains_nine_of_ten_rows(case_errors: CaseErrors) -> None:
+    assert {
+        case: numbers["coverage_pct"] for case, numbers in case_errors.items() if numbers["coverage_pct"] < 90
+    } == {}
 
 
 @pytest.mark.parametrize("case", ["one_row_out", "one_precision_out", "one_size_out_dense", "one_recipe_out_dense"])
-def test_it_beats_one_mfu_for_all(found: Found, case: str) -> None:
-    for way in ("nearest_row_mfu", "constant_mfu"):
-        assert found[case]["mean_pct"] < found[case]["baselines"][way]["mean_pct"]
+def test_the_estimate_beats_a_prediction_by_mfu(case_errors: CaseErrors, case: str) -> None:
+    for baseline in ("nearest_row_mfu", "constant_mfu"):
+        assert case_errors[case]["mean_pct"] < case_errors[case]["baselines"][baseline]["mean_pct"]
 
 
-def test_every_published_row_is_tried(found: Found) -> None:
-    assert (found["in_sample"]["n"], found["in_sample_dense"]["n"]) == (88, 70)
-    assert (found["one_row_out"]["n"], found["one_row_out_dense"]["n"]) == (88, 70)
-    assert found["one_row_out_other_gpus"]["n"] == found["one_gpu_type_out"]["n"] == 12
-    assert found["one_precision_out"]["n"] == 88
-    assert found["one_size_out_dense"]["n"] == found["one_recipe_out_dense"]["n"] == 70
+def test_every_published_row_is_predicted(case_errors: CaseErrors) -> None:
+    assert (case_errors["in_sample"]["n"], case_errors["in_sample_dense"]["n"]) == (88, 70)
+    assert (case_errors["one_row_out"]["n"], case_errors["one_row_out_dense"]["n"]) == (88, 70)
+    assert case_errors["one_row_out_other_gpus"]["n"] == case_errors["one_gpu_type_out"]["n"] == 12
+    assert case_errors["one_precision_out"]["n"] == 88
+    assert case_errors["one_size_out_dense"]["n"] == case_errors["one_recipe_out_dense"]["n"] == 70
 
 
-def test_the_docs_state_the_errors_of_today(found: Found) -> None:
+def test_the_docs_state_the_current_errors(case_errors: CaseErrors) -> None:
     page = (Path(__file__).parents[2] / "docs/estimate.md").read_text()
     stated = dict(re.findall(r"^\| (one [^|]+) \|(.+ % .+)\|$", page, re.MULTILINE))
     cases = {
@@ -65,18 +67,18 @@ def test_the_docs_state_the_errors_of_today(found: Found) -> None:
     assert set(stated) == set(cases)
     for words, case in cases.items():
         mean, worst, coverage = (float(cell.removesuffix(" % ")) for cell in stated[words].split("|"))
-        numbers = found[case]
+        numbers = case_errors[case]
         assert [mean, worst] == pytest.approx([numbers["mean_pct"], numbers["worst_pct"]], abs=0.06), words
         assert coverage == round(numbers["coverage_pct"]), words
 
     (other_gpu,) = re.findall(r"GPU type with no published row at all is (\d+) % off", page)
     readme = (Path(__file__).parents[2] / "README.md").read_text()
     assert f"estimated {other_gpu} % off on average" in readme
-    assert int(other_gpu) == round(found["one_gpu_type_out"]["mean_pct"])
+    assert int(other_gpu) == round(case_errors["one_gpu_type_out"]["mean_pct"])
 
 
 def test_rows_of_a_gpu_without_a_bf16_peak_are_not_fitted(catalog: Catalog) -> None:
-    """A recipe of FP8 alone need not name the BF16 peak, by which attention is counted."""
+    """A recipe with FP8 only may lack the BF16 peak, which the terms for attention need."""
     recipe = catalog.recipe("nemotron4@25.04")
     fp8_only = replace(
         recipe,
@@ -92,8 +94,8 @@ def test_rows_of_a_gpu_without_a_bf16_peak_are_not_fitted(catalog: Catalog) -> N
     assert accuracy(mine)["in_sample"]["n"] == 88
 
 
-def test_a_row_does_not_see_itself(catalog: Catalog) -> None:
-    """Its own step time, however wrong, changes nothing of what is predicted for it."""
+def test_a_row_is_predicted_without_itself(catalog: Catalog) -> None:
+    """The row's own step time, even if it is wrong, does not change its prediction."""
     llama = catalog.recipe("llama3.1@25.04")
     first, *rest = llama.results
     wrong = replace(first, step_time_s=(2 * first.step_time_s[0], *first.step_time_s[1:]))
@@ -113,7 +115,7 @@ def is_first(each: Measurement, size: str, dtype: str, gpus: int) -> bool:
     return (each.recipe.id, each.row.size, each.row.dtype, each.row.gpus) == ("llama3.1@25.04", size, dtype, gpus)
 
 
-def test_a_group_does_not_see_its_worked_examples_either(catalog: Catalog) -> None:
+def test_a_group_is_predicted_without_its_worked_examples(catalog: Catalog) -> None:
     trial = Trial(catalog)
     gb200 = [row for row in trial.rows if row.row.gpu == "gb200"]
     for prediction in trial.leave_out(gb200, lambda each: each.row.gpu):
@@ -121,8 +123,8 @@ def test_a_group_does_not_see_its_worked_examples_either(catalog: Catalog) -> No
         assert prediction.expected.basis.endswith("another generation")
 
 
-def test_a_wrong_row_shows(catalog: Catalog) -> None:
-    """The measure can fail: one row of half its time is the worst of its case, and outside of its band."""
+def test_a_wrong_row_increases_the_errors(catalog: Catalog) -> None:
+    """A row with half of its step time is the worst of its case and outside its band."""
     nemotron = catalog.recipe("nemotron4@25.04")
     first, *rest = nemotron.results
     wrong = replace(first, step_time_s=(*first.step_time_s[:3], first.step_time_s[3] / 2, *first.step_time_s[4:]))
@@ -134,20 +136,20 @@ def test_a_wrong_row_shows(catalog: Catalog) -> None:
     assert numbers["coverage_pct"] < 100
 
 
-def test_the_naive_ways_by_hand(catalog: Catalog) -> None:
+def test_naive_predictions_equal_a_manual_calculation(catalog: Catalog) -> None:
     rows = {
         (row.row.size, row.row.dtype, row.row.gpus): row
         for row in Trial(catalog).rows
         if row.recipe.id == "nemotron4@25.04"
     }
-    asked, below, above = (rows["15b", "bf16", gpus] for gpus in (512, 256, 1024))
+    target, below, above = (rows["15b", "bf16", gpus] for gpus in (512, 256, 1024))
     other = rows["340b", "bf16", 256]
-    assert nearest_row_mfu(asked, [other, below]) == pytest.approx(2.68), "weak scaling: the same step time"
-    assert log_log_in_gpus(asked, [below, above]) == pytest.approx((2.68 * 2.74) ** 0.5)
-    assert log_log_in_gpus(asked, [other]) is None
+    assert nearest_row_mfu(target, [other, below]) == pytest.approx(2.68), "weak scaling: the same step time"
+    assert log_log_in_gpus(target, [below, above]) == pytest.approx((2.68 * 2.74) ** 0.5)
+    assert log_log_in_gpus(target, [other]) is None
     mean = (mfu(below) + mfu(other)) / 2
-    assert constant_mfu(asked, [below, other]) == pytest.approx(2.71 * mfu(asked) / mean)
-    assert constant_mfu(asked, [rows["15b", "fp8", 512]]) is None
+    assert constant_mfu(target, [below, other]) == pytest.approx(2.71 * mfu(target) / mean)
+    assert constant_mfu(target, [rows["15b", "fp8", 512]]) is None
 
 
 def test_errors_of_pairs() -> None:
@@ -157,14 +159,14 @@ def test_errors_of_pairs() -> None:
     assert 10 < errors["p90_pct"] < 50
 
 
-def test_the_verb_answers_in_json_and_for_people(capsys: pytest.CaptureFixture[str], found: Found) -> None:
+def test_the_verb_prints_json_and_a_table(capsys: pytest.CaptureFixture[str], case_errors: CaseErrors) -> None:
     assert main(["accuracy", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
-    assert answer == found
+    assert answer == case_errors
     for numbers in answer.values():
         assert set(numbers) == {"n", "mean_pct", "p90_pct", "worst_pct", "coverage_pct", "baselines"}
-        for one in numbers["baselines"].values():
-            assert set(one) == {"n", "mean_pct", "p90_pct", "worst_pct"}
+        for baseline in numbers["baselines"].values():
+            assert set(baseline) == {"n", "mean_pct", "p90_pct", "worst_pct"}
     assert main(["accuracy"]) == 0
     table = capsys.readouterr().out
     assert "one size out dense" in table

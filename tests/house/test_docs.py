@@ -14,6 +14,7 @@ import pytest
 import llmb_tui
 from llmb_tui.cli.arguments import parser
 from llmb_tui.errors import LlmbError
+from tests.baseline.answers import copy_home
 from tests.kit import verbs
 
 ROOT = Path(llmb_tui.__file__).parents[1]
@@ -72,7 +73,26 @@ def test_every_command_of_an_example_is_parsed(command: str) -> None:
 def test_examples_hold_commands_of_this_program_and_of_make_alone() -> None:
     others = [line for _, line in COMMANDS if line.split()[0] not in ("llmb-tui", "make")]
     assert others == []
-    assert {page for page, _ in COMMANDS} >= {"README.md", "verbs.md", "results.md", "suites.md", "evidence.md"}
+    assert {page for page, _ in COMMANDS} >= {"README.md", "verbs.md", "results.md", "suites.md", "share.md"}
+
+
+SHOWN = re.compile(r"^```sh\n(llmb-tui [^\n]*)\n```\n\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SHOWN_OUTPUTS = [match.groups() for page in PAGES for match in SHOWN.finditer(page.read_text())]
+
+
+@pytest.mark.parametrize(("command", "output"), SHOWN_OUTPUTS, ids=[command for command, _ in SHOWN_OUTPUTS])
+def test_an_example_prints_the_output_that_the_page_shows(command: str, output: str, tmp_path: Path) -> None:
+    """On the stored runs of `tests/baseline` and the cluster of docs/clusters.md; `…` stands for omitted text."""
+    home = tmp_path / "home"
+    copy_home(home)
+    (home / "config/clusters/eos.toml").write_text(examples(ROOT / "docs/clusters.md", "toml")[0])
+    pattern = re.escape(output).replace("\n…\\\n", "\n(?s:.*)\n").replace("…", ".*")
+    printed = verbs.run(tuple(words(command)), verbs.environment(home)).stdout
+    assert re.fullmatch(pattern, printed), printed
+
+
+def test_examples_with_output_are_found() -> None:
+    assert len(SHOWN_OUTPUTS) >= 5
 
 
 MENTIONED = sorted(
@@ -105,7 +125,7 @@ def test_messages_are_searched() -> None:
 
 
 @pytest.mark.parametrize("command", ["jobs --nowhere", "nothing", "suite begin x", "secrets x --give both"])
-def test_what_the_program_does_not_know_would_be_found(command: str) -> None:
+def test_an_unknown_phase_would_be_found(command: str) -> None:
     with pytest.raises(LlmbError):
         accepts(words(f"llmb-tui {command}"))
 
@@ -126,6 +146,21 @@ LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_file_that_a_page_links_to_exists(page: Path) -> None:
     assert [link for link in LINK.findall(page.read_text()) if not (page.parent / link).exists()] == []
+
+
+ANCHOR = re.compile(r"\]\(([^)#:]*)#([^)]+)\)")
+
+
+def anchors(page: Path) -> set[str]:
+    """Anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", EXAMPLE.sub("", page.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_heading_that_a_page_links_to_exists(page: Path) -> None:
+    links = [(page.parent / file if file else page, anchor) for file, anchor in ANCHOR.findall(page.read_text())]
+    assert [(file.name, anchor) for file, anchor in links if anchor not in anchors(file)] == []
 
 
 def test_the_files_of_the_docs_are_valid(tmp_path: Path) -> None:

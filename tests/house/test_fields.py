@@ -33,8 +33,8 @@ from llmb_tui.plan.selection import (
     Selection,
 )
 from llmb_tui.ui.panes.review import extra_facts
-from llmb_tui.wizard.answers import Answers, answer, answers_of, command, selection, value_of, with_defaults
-from llmb_tui.wizard.choices import no_typing, switches
+from llmb_tui.wizard.answers import Answers, answer, answers_from_selection, command, selection, value_of, with_defaults
+from llmb_tui.wizard.choices import option_refusals, switches
 from llmb_tui.wizard.gates import summary
 from llmb_tui.wizard.steps import StepId
 from tests.wizard.wizard_states import state_of
@@ -91,7 +91,7 @@ def test_every_verb_that_takes_a_selection_has_a_flag_for_each_field(verb: str) 
                 assert list(mapping) == [field.name]
 
 
-def test_without_flags_nothing_is_said() -> None:
+def test_without_flags_nothing_is_stated() -> None:
     assert selection_mapping(parser().parse_args(["plan"])) == {}
 
 
@@ -110,13 +110,13 @@ def test_a_field_goes_from_the_wizard_to_the_command_line_and_back(catalog: Cata
     words = command(chosen, None).split()
     assert field.flag in words
     assert read_request(catalog, selection_mapping(parser().parse_args(words[1:]))) == chosen
-    assert value_of(answers_of(chosen), field.name) == typed
+    assert value_of(answers_from_selection(chosen), field.name) == typed
 
 
 @pytest.mark.parametrize("option", OPTIONS, ids=lambda one: one.name)
 def test_an_option_is_offered_by_the_wizard_and_named_in_the_review(catalog: Catalog, option: Field) -> None:
     offered = [one.field for one in switches(catalog, with_defaults(catalog, Answers()))] + list(
-        no_typing(catalog, with_defaults(catalog, Answers()))
+        option_refusals(catalog, with_defaults(catalog, Answers()))
     )
     assert offered.count(option.name) == 1
     assert (option.kind == "switch") != bool(option.prompt)
@@ -126,10 +126,10 @@ def test_an_option_is_offered_by_the_wizard_and_named_in_the_review(catalog: Cat
     chosen = Selection("llama3.1", "25.04", "8b", "h100", "bf16", 64, options=with_option(option))
     as_if_every_recipe_had_it = replace(plan(catalog, chosen), problems=())
     assert [str(name).strip() for name, _ in extra_facts(as_if_every_recipe_had_it)] == [option.word]
-    assert option.word in summary(state_of(catalog, answers_of(chosen)), StepId.SCALE)
+    assert option.word in summary(state_of(catalog, answers_from_selection(chosen)), StepId.SCALE)
 
 
-def test_no_module_lists_the_fields_by_hand() -> None:
+def test_no_module_lists_the_fields_again() -> None:
     again = [
         f"{path.relative_to(ROOT)}:{line}"
         for path in ROOT.rglob("*.py")

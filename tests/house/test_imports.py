@@ -68,15 +68,18 @@ def test_pure_rooms_need_only_the_standard_library(room: str) -> None:
 
 
 FIRST_FRAME = """
+import os
 import sys
 from llmb_tui.cli.screen import UserPaths, Services
 from llmb_tui.ui.app import LlmbApp
-from llmb_tui.ui.screens.wizard import WizardScreen
+from llmb_tui.ui.screens import wizard
 
-painted = []
-WizardScreen._start = lambda screen: (painted.extend(sys.modules), screen.app.exit())
+async def end(*_):
+    print(*sys.modules, file=sys.__stderr__, flush=True)
+    os._exit(0)
+
+wizard.run_in_thread = end
 LlmbApp(Services(UserPaths.of_user())).run(headless=True)
-print(*painted, file=sys.stderr)
 """
 
 

@@ -36,25 +36,25 @@ def program(path: Path, text: str) -> Path:
     return path
 
 
-def test_a_python_that_makes_no_environments_is_told_in_a_line_and_leaves_none(checkout: Path) -> None:
+def test_a_python_that_makes_no_environments_is_reported_in_one_line_and_leaves_none(checkout: Path) -> None:
     python = program(
         checkout / "python", 'case "$2" in *version_info*) exit 0 ;; esac\n[ "$1" = -c ] || mkdir .venv\nexit 1'
     )
     done = make(checkout, f"PYTHON={python}", ".venv/.ready")
-    said = done.stderr.splitlines()
-    assert said[0] == f"{python} cannot make environments: apt install python3-venv, or make PYTHON=ANOTHER"
-    assert len(said) == 2, "make's own word that it failed"
+    lines = done.stderr.splitlines()
+    assert lines[0] == f"{python} cannot make environments: apt install python3-venv, or make PYTHON=ANOTHER"
+    assert len(lines) == 2, "make's own word that it failed"
     assert not (checkout / ".venv").exists()
 
 
-def test_a_python_that_is_too_old_is_told_in_a_line_and_leaves_no_environment(checkout: Path) -> None:
+def test_a_python_that_is_too_old_is_reported_in_one_line_and_leaves_no_environment(checkout: Path) -> None:
     """The real check on the Python of the tests, as if the project asked for a later one."""
     project = checkout / "pyproject.toml"
     project.write_text(project.read_text().replace(f">={OLDEST}", ">=4.1"))
     done = make(checkout, f"PYTHON={sys.executable}", ".venv/.ready")
-    said = done.stderr.splitlines()
-    assert said[0] == f"{sys.executable} is older than Python 4.1, or does not start: make PYTHON=ANOTHER"
-    assert len(said) == 2
+    lines = done.stderr.splitlines()
+    assert lines[0] == f"{sys.executable} is older than Python 4.1, or does not start: make PYTHON=ANOTHER"
+    assert len(lines) == 2
     assert not (checkout / ".venv").exists()
 
 

@@ -24,13 +24,13 @@ def test_a_goal_is_judged_by_medians(to_reach: str, said: str) -> None:
     assert Row("it", "s", VALUES, to_reach).judged() == [(to_reach, said)]
 
 
-def test_what_was_not_measured_is_not_judged() -> None:
+def test_unmeasured_values_are_not_judged() -> None:
     row = Row("it", "s", {"now": [1.0]}, "≤ 1 × before; ≤ 10", 1, "it waits for its neighbour")
-    assert [said.split(":")[0] for _, said in row.judged()] == ["not judged", "yes"]
+    assert [text.split(":")[0] for _, text in row.judged()] == ["not judged", "yes"]
     assert "neighbour" not in row.cells()[-1]
 
 
-def test_a_goal_that_is_not_reached_says_why() -> None:
+def test_a_goal_that_is_not_reached_gives_its_reason() -> None:
     row = Row("it", "s", VALUES, "≤ 0.1 × before", 1, "it waits for its neighbour")
     assert row.cells()[-1] == "no: 0.125<br>it waits for its neighbour"
 

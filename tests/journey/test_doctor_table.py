@@ -14,7 +14,7 @@ def test_a_good_cluster_is_one_line_for_each_check(call: Call, cluster: DemoClus
     assert not any("(needed: " in line for line in lines)
 
 
-def test_what_is_wrong_says_what_is_needed_and_how_to_fix_it(call: Call, cluster: DemoCluster) -> None:
+def test_each_error_says_what_is_needed_and_how_to_fix_it(call: Call, cluster: DemoCluster) -> None:
     blackwell = ("-w", "nemotron4-340b", "-s", "340b", "--gpu", "b200", "-d", "fp8", "--scale", "128")
     lines = call("doctor", cluster.profile.name, *blackwell, code=1).stdout.splitlines()
     found = next(line for line in lines if line.split()[:2] == ["failed", "GPUs"])

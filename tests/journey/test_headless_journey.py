@@ -85,7 +85,7 @@ def test_logs_as_json_lines(call: Call, tmp_path: Path) -> None:
     assert lines == [{"line": "one two"}, {"line": "three"}]
 
 
-def test_what_is_not_installed_is_not_submitted(call: Call, cluster: DemoCluster) -> None:
+def test_a_run_that_is_not_installed_is_not_submitted(call: Call, cluster: DemoCluster) -> None:
     done = call("submit", "--cluster", cluster.profile.name, *NEMOTRON, "--yes", code=1)
     assert f"llmb-tui install {cluster.profile.name}" in done.stderr
     assert json.loads(call("jobs", "--json").stdout) == []

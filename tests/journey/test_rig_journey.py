@@ -95,7 +95,7 @@ async def test_from_a_second_factor_to_a_verdict(rig: Rig, places: UserPaths, in
     waiting.until(lambda: rig.as_root(query).stdout.split() == ended, "accounting knows one job of this name")
 
 
-async def test_a_line_that_is_cut_while_the_run_goes_on_loses_nothing(
+async def test_a_line_that_is_cut_during_the_run_loses_nothing(
     rig: Rig, places: UserPaths, install_dir: Path, line: Line
 ) -> None:
     rig.set("speed", "20")

@@ -92,7 +92,7 @@ async def test_a_second_factor_is_asked_for_only_when_a_person_wants_it(
             assert shown_run_state(pilot).run_id == run_id
 
 
-async def test_a_controller_that_hangs_is_told_from_a_dead_link(rig: Rig, places: UserPaths, run_id: str) -> None:
+async def test_a_hung_controller_is_distinguished_from_a_dead_link(rig: Rig, places: UserPaths, run_id: str) -> None:
     app = LlmbApp(Services(places))
     async with app.run_test(size=SIZE) as pilot:
         await watch(pilot)

@@ -40,21 +40,21 @@ FAST = 1200.0
 
 @dataclass
 class Person:
-    """Somebody who knows the application's secret, and everything that was told or left behind."""
+    """A user who knows the application's secret, with all output and everything on the disk."""
 
     home: Path
     site: FaultySite
-    told: list[str] = field(default_factory=list)
+    output: list[str] = field(default_factory=list)
     started: list[str] = field(default_factory=list)
     """Arguments and environment of every process."""
 
     def call(self, *words: str, secret: str | None = None, code: int = 0) -> Completed:
         variables = {"APP_SECRET": secret} if secret else {}
-        secret_of._known.clear()  # another program begins
+        secret_of.known_secrets.clear()  # another program begins
         # keyring has none here, and says so.
         nowhere = {"PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"}
         done = verbs.run(words, {**verbs.environment(self.home), **variables, **nowhere})
-        self.told += [done.stdout, done.stderr]
+        self.output += [done.stdout, done.stderr]
         assert done.returncode == code, done.stdout + done.stderr
         assert "Traceback" not in done.stderr
         return done
@@ -75,7 +75,7 @@ class Person:
         """Assert that no secret is anywhere; how many places were searched."""
         files = [path for path in self.home.rglob("*") if path.is_file() and self.site.root not in path.parents]
         places = {str(path): path.read_bytes() for path in files}
-        places |= {f"told {number}": text.encode() for number, text in enumerate(self.told)}
+        places |= {f"output {number}": text.encode() for number, text in enumerate(self.output)}
         places |= {f"process {number}": text.encode() for number, text in enumerate(self.started)}
         found = [
             (where, name) for where, text in places.items() for name, secret in self.secrets.items() if secret in text
@@ -88,8 +88,8 @@ class Person:
 def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Person]:
     for name in ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(secret_of, "_known", {})
-    monkeypatch.setattr("llmb_tui.cluster.runai.api._FIRST_PAUSE_S", 0.0)
+    monkeypatch.setattr(secret_of, "known_secrets", {})
+    monkeypatch.setattr("llmb_tui.cluster.runai.api.FIRST_PAUSE_S", 0.0)
     every = documents.credentials
 
     def with_values() -> Any:
@@ -203,15 +203,15 @@ Change = Callable[[RunaiProfile], RunaiProfile]
     ids=["closed-port", "unknown-name", "untrusted", "no-ca-file", "project", "claim", "node-pool"],
 )
 @pytest.mark.parametrize("verb", ["doctor", "submit"])
-def test_what_is_wrong_ends_in_a_sentence_with_the_mend(  # noqa: PLR0917
+def test_each_error_ends_in_a_sentence_with_the_remedy(  # noqa: PLR0917
     person: Person, change: Change, code: int, what: str, mend: str, verb: str
 ) -> None:
     save_profile(tmp_path_places(person.home).clusters, change(person.site.profile))
     words = ("doctor", "demo-runai") if verb == "doctor" else ("submit", "--cluster", "demo-runai", "--yes")
     done = person.call(*words, *SELECTION, secret=person.site.app_secret, code=code)
-    said = done.stdout + done.stderr
-    assert what in said
-    assert mend in said
+    output = done.stdout + done.stderr
+    assert what in output
+    assert mend in output
     assert person.site.workloads.all() == []
     person.search()
 
@@ -231,9 +231,9 @@ async def test_by_keyboard_to_a_verdict_and_no_picture_shows_a_secret(
         assert final.progress.steps_done == 50
         assert final.verdict is not None
         assert final.verdict.result in ("PASS", "WARN")
-        person.told.append(repr(final))
+        person.output.append(repr(final))
     assert all("simulated" in picture for picture in pictures[-2:])
-    person.told += pictures
+    person.output += pictures
     person.search()
 
 

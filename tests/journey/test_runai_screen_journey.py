@@ -14,7 +14,7 @@ from llmb_tui.cluster.runai.profile import RunaiProfile
 from llmb_tui.services import Services
 from llmb_tui.store.paths import UserPaths
 from llmb_tui.ui.app import LlmbApp
-from llmb_tui.ui.dialogs import Confirm
+from llmb_tui.ui.dialogs import ConfirmDialog
 from llmb_tui.ui.screens.llmb_runs import LlmbRunsScreen
 from llmb_tui.ui.screens.run import RunScreen
 from llmb_tui.ui.widgets.choices import ChoiceList
@@ -73,7 +73,7 @@ async def walk(pilot: Pilot[None]) -> None:
 async def agree(pilot: Pilot[None], key: str) -> str:
     """What is asked after a key; it is agreed to."""
     await pilot.press(key)
-    await on_top(pilot, Confirm)
+    await on_top(pilot, ConfirmDialog)
     asked = on_screen(pilot.app)
     await pilot.press("y")
     await on_top(pilot, RunScreen)

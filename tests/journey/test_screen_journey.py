@@ -60,7 +60,7 @@ async def test_from_the_first_screen_to_a_verdict(
 
 # On the fast clock a run that hangs is out of time after some seconds, which a busy machine needs to start again.
 @pytest.mark.parametrize("cluster", [60.0], indirect=True)
-async def test_who_quits_and_comes_back_finds_the_run_going_on(places: UserPaths, cluster: DemoCluster) -> None:
+async def test_a_run_continues_while_the_program_is_closed(places: UserPaths, cluster: DemoCluster) -> None:
     fault(cluster, "hang-at-step", "4")
     first = LlmbApp(Services(places))
     async with first.run_test(size=SIZE) as pilot:
@@ -83,7 +83,7 @@ async def test_who_quits_and_comes_back_finds_the_run_going_on(places: UserPaths
         assert shown_run_state(pilot).verdict is None
 
 
-async def test_an_install_goes_on_after_the_connection_broke(places: UserPaths, cluster: DemoCluster) -> None:
+async def test_an_install_continues_after_the_connection_broke(places: UserPaths, cluster: DemoCluster) -> None:
     app = LlmbApp(Services(places))
     async with app.run_test(size=SIZE) as pilot:
         await loaded(pilot)

@@ -7,7 +7,7 @@ import pytest
 from llmb_tui.services import Services
 from llmb_tui.store.paths import UserPaths
 from llmb_tui.ui.app import LlmbApp
-from llmb_tui.ui.dialogs import Confirm
+from llmb_tui.ui.dialogs import ConfirmDialog
 from llmb_tui.ui.screens.run import RunScreen
 from llmb_tui.ui.screens.suite import DraftRows, SuiteScreen
 from llmb_tui.ui.screens.suite_watch import SuiteRows, SuiteWatchScreen
@@ -31,12 +31,12 @@ async def test_from_choices_to_verdicts(places: UserPaths) -> None:
         await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "the install is whole")
         await pilot.press("3", "S")
         await on_top(pilot, SuiteScreen)
-        await until(pilot, lambda: "on the 288 free nodes" in text_of(app, "#suite-sums"), "the cluster was asked")
+        await until(pilot, lambda: "on 288 free nodes" in text_of(app, "#suite-sums"), "the cluster was asked")
         await pilot.press("down", "space")
         await until(pilot, lambda: app.screen.query_one(DraftRows).row_count == 2, "two rows")
 
         await pilot.press("s")
-        await on_top(pilot, Confirm)
+        await on_top(pilot, ConfirmDialog)
         await pilot.press("y")
         await on_top(pilot, SuiteWatchScreen)
         await pilot.press("q", "o")
@@ -63,7 +63,7 @@ async def test_from_choices_to_verdicts(places: UserPaths) -> None:
         await pilot.press("2")
         await until(pilot, lambda: "3 runs: " in text_of(app, "#suite-sums"), "the tune is planned")
         await pilot.press("escape", "s")
-        await on_top(pilot, Confirm)
+        await on_top(pilot, ConfirmDialog)
     (scales,) = services.suites.all()
     assert scales.kind == "custom"
     assert sorted(run.id for run in services.runs.all()) == sorted(scales.run_ids)

@@ -94,7 +94,7 @@ def test_precision(suite: Call) -> None:
     assert [row["selection"]["dtype"] for row in planned["rows"]] == ["bf16", "fp8"]
 
 
-def test_repeat_says_its_noise(suite: Call) -> None:
+def test_repeat_reports_its_noise(suite: Call) -> None:
     assert "(95 %, 2 runs)" in walked(suite, "repeat", "--scale", "16", "--count", "2")["lines"][0]
 
 
@@ -130,7 +130,7 @@ def test_a_file_is_gone_on_with_and_refused_when_it_has_changed(suite: Call, tmp
     first = suite("submit", str(file), "--yes")
     again = suite("submit", str(file), "--yes", "--json")
     known = json.loads(again.stdout)
-    assert f"Suite {known['id']} goes on" in again.stderr
+    assert f"Suite {known['id']} is active" in again.stderr
     assert known["id"] in first.stderr
     assert len({row["run"] for row in known["rows"]}) == 3
     file.write_text(FILE.replace("repeats = 3", "repeats = 4"))
@@ -158,7 +158,7 @@ def test_a_chain_is_ended_by_slurm_alone(suite: Call, demo: DemoCluster, home: P
     assert last["counts"]["cancelled"] == 3
 
 
-def test_what_all_rows_have_in_common_is_asked_of_the_cluster_once(demo: DemoCluster, home: Path) -> None:
+def test_common_facts_of_all_rows_are_asked_of_the_cluster_once(demo: DemoCluster, home: Path) -> None:
     assert demo.server
     services = Services(UserPaths(home / "config", home / "state"))
     session = services.clusters.login_node("demo")

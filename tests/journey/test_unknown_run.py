@@ -86,7 +86,7 @@ def test_an_intent_is_sent_once_and_as_it_was_agreed_to(call: Call, cluster: Dem
     assert (sent["id"], len(sent["job_ids"])) == (prepared.run.id, 1)
     again = call(*resume)
     assert again.stdout.strip() == prepared.run.id
-    assert "nothing is sent again" in again.stderr
+    assert "It is not submitted again." in again.stderr
     assert services.runs.load(prepared.run.id).job_ids == tuple(sent["job_ids"])
     assert (services.runs.folder(prepared.run.id) / "script.sh").read_text() == prepared.script
 

@@ -18,7 +18,7 @@ from textual.widgets import Input, Static
 
 from llmb_tui.plan.plan import Plan
 from llmb_tui.request import RunRequest
-from llmb_tui.ui.dialogs import Confirm, Failure
+from llmb_tui.ui.dialogs import ConfirmDialog, Failure
 from llmb_tui.ui.screens.run import RunScreen
 from llmb_tui.ui.screens.wizard import WizardScreen
 from llmb_tui.ui.widgets.choices import ChoiceList
@@ -108,7 +108,7 @@ async def submit(pilot: Pilot[None]) -> None:
 
     await until(pilot, is_rendered, "it is rendered")
     await pilot.press("enter")
-    await on_top(pilot, Confirm)
+    await on_top(pilot, ConfirmDialog)
     await pilot.press("y")
     await on_top(pilot, RunScreen)
 

@@ -14,11 +14,13 @@ DEADLINE_S = 60.0
 _SHORTEST_S, _LONGEST_S = 0.01, 2.0
 
 
-def until(look: Callable[[], Answer], what: str = "", deadline_s: float = DEADLINE_S) -> Answer:
+def until(
+    look: Callable[[], Answer | None], what: str = "", deadline_s: float = DEADLINE_S, *, look_waits: bool = False
+) -> Answer:
     """The first true answer of `look`. Raises TimeoutError that says what was waited for.
 
     After a look that took long, as one that starts a program does, six times as long passes: what is waited for
-    needs the processor too.
+    needs the processor too. No time passes between two looks that wait for something themselves (`look_waits`).
     """
     ends = time.monotonic() + deadline_s
     while True:
@@ -28,7 +30,8 @@ def until(look: Callable[[], Answer], what: str = "", deadline_s: float = DEADLI
         now = time.monotonic()
         if now > ends:
             raise TimeoutError(f"{what or _source(look)}: not within {deadline_s:g} s; the last answer was {answer!r}")
-        time.sleep(min(_LONGEST_S, max(_SHORTEST_S, 6 * (now - began))))
+        if not look_waits:
+            time.sleep(min(_LONGEST_S, max(_SHORTEST_S, 6 * (now - began))))
 
 
 def _source(look: Callable[[], object]) -> str:

@@ -1,4 +1,4 @@
-"""Local times name their zone; what leaves this machine is in UTC."""
+"""Local times name their zone; times in files that leave this machine are in UTC."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_local_time_has_its_zone_and_a_date_unless_it_is_today() -> None:
     assert local_clock(AT) == "15:05:09 CET"
 
 
-def test_today_is_the_local_one() -> None:
+def test_today_is_the_local_day() -> None:
     late = AT + 9 * HOUR  # 00:05 of the next day in Berlin, 23:05 of the same in UTC
     assert local_time(late, AT) == "13 Nov 00:05 CET"
     assert local_day(late, AT) == "13 Nov"
@@ -40,7 +40,7 @@ def test_a_zone_follows_the_season() -> None:
     assert local_clock(AT + 200 * DAY) == "16:05:09 CEST"
 
 
-def test_a_day_has_its_year_unless_that_is_the_present_one() -> None:
+def test_a_day_has_its_year_unless_it_is_the_current_year() -> None:
     assert local_day(AT, AT) == "12 Nov"
     assert local_day(AT, AT + 100 * DAY) == "12 Nov 2025"
     assert local_day(AT - 9 * DAY, AT) == "3 Nov"

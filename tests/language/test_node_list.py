@@ -1,4 +1,4 @@
-"""Slurm's short form of node names, there and back."""
+"""Slurm's short form of node names: expanding and compressing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NAMES = st.lists(st.from_regex(re.compile(r"[a-z][a-z0-9-]{0,6}[0-9]{0,4}"), ful
         ("n[99-101].site", ("n99.site", "n100.site", "n101.site")),
     ],
 )
-def test_expanded(text: str, nodes: tuple[str, ...]) -> None:
+def test_a_list_is_expanded_in_order_with_each_node_once(text: str, nodes: tuple[str, ...]) -> None:
     assert expand(text) == nodes
 
 
@@ -37,12 +37,12 @@ def test_expanded(text: str, nodes: tuple[str, ...]) -> None:
         (("r1n1", "r2n1"), "r1n1,r2n1"),
     ],
 )
-def test_compressed(nodes: tuple[str, ...], text: str) -> None:
+def test_consecutive_numbers_of_one_width_are_compressed_to_a_range(nodes: tuple[str, ...], text: str) -> None:
     assert compress(nodes) == text
 
 
 @given(NAMES)
-def test_there_and_back(nodes: list[str]) -> None:
+def test_expanding_a_compressed_list_gives_the_same_nodes(nodes: list[str]) -> None:
     assert sorted(expand(compress(nodes))) == sorted(set(nodes))
 
 
@@ -67,11 +67,11 @@ def test_there_and_back(nodes: list[str]) -> None:
         pytest.param("a" * 2_000_000, id="too long"),
     ],
 )
-def test_what_is_no_list_is_refused(text: str) -> None:
+def test_a_text_that_is_not_a_list_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         expand(text)
 
 
-def test_a_long_word_before_what_is_in_no_list_is_refused_at_once() -> None:
-    with pytest.raises(ValueError, match="names no nodes"):
+def test_a_long_name_before_an_invalid_character_is_refused_quickly() -> None:
+    with pytest.raises(ValueError, match="is not a list of nodes"):
         expand("a" * 100_000 + "!")

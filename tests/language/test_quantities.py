@@ -14,9 +14,9 @@ from llmb_tui.language.quantities import (
     days,
     duration,
     four_digits,
-    given,
     percent,
     percent_digits,
+    plain_number,
     share,
     short_age,
     step_time,
@@ -45,7 +45,7 @@ def test_a_step_time_has_four_digits_and_three_decimals_at_most(step_time_s: flo
 
 
 @example_of(st.floats(min_value=0.001, max_value=9_999))
-def test_a_step_time_is_never_farther_off_than_its_last_digit(step_time_s: float) -> None:
+def test_the_rounding_of_a_step_time_is_within_its_last_digit(step_time_s: float) -> None:
     number = quantities.step_time_digits(step_time_s).replace(",", "")
     whole, _, decimals = number.partition(".")
     assert len(decimals) <= 3
@@ -98,8 +98,13 @@ def test_percentages() -> None:
     assert [two_digits(0.00011), two_digits(-2.5e-5, "+"), two_digits(0.0)] == ["0.00011", "0", "0"]
 
 
-def test_what_was_given_keeps_its_digits() -> None:
-    assert [given(21.542), given(24.0), given(44.35), given(2_288_843)] == ["21.542", "24", "44.35", "2,288,843"]
+def test_a_given_number_keeps_its_digits() -> None:
+    assert [plain_number(21.542), plain_number(24.0), plain_number(44.35), plain_number(2_288_843)] == [
+        "21.542",
+        "24",
+        "44.35",
+        "2,288,843",
+    ]
 
 
 def test_other_numbers() -> None:
@@ -109,6 +114,6 @@ def test_other_numbers() -> None:
         "1e-05",
         "1.5e+308",
     ]
-    assert [days(21.86), days(1.234), days(None)] == ["21.9 days", "1.23 days", "none for a proxy"]
+    assert [days(21.86), days(1.234), days(None)] == ["21.9 days", "1.23 days", "not meaningful for a reduced model"]
     assert [clock(59), clock(3661), clock(90_061)] == ["00:59", "1:01:01", "1d 01:01:01"]
     assert [age(240), short_age(240), short_age(7_200)] == ["4 min", "4m", "2h"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from llmb_tui.language.ticks import multiples, round_steps, tick_label
 
 
-def test_steps_are_round_and_begin_at_the_power_of_ten_below() -> None:
+def test_steps_are_round_and_start_at_the_power_of_ten_below() -> None:
     assert list(islice(round_steps(3.7), 5)) == [1, 2, 5, 10, 20]
     assert list(islice(round_steps(0.05, (1, 2.5)), 3)) == pytest.approx([0.01, 0.025, 0.1])
 

@@ -20,6 +20,7 @@ from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cluster.failures import DeadlineError
 from llmb_tui.cluster.link import Completed
 from llmb_tui.cluster.remote_text import remote_text
+from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.demo.cluster import DemoCluster
@@ -103,7 +104,7 @@ def make_installer(stage: Stage, catalog: Catalog, make_plan: MakePlan) -> MakeI
 
 @pytest.fixture(autouse=True)
 def _look_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("llmb_tui.launch.install._LOOK_EVERY_S", 0.2)
+    monkeypatch.setattr("llmb_tui.launch.install.LOOK_EVERY_S", 0.2)
 
 
 class InBackground:
@@ -208,7 +209,7 @@ def test_two_runs_at_once_import_once(stage: Stage, make_installer: MakeInstalle
     assert stage.calls() == 1
 
 
-def test_a_failed_step_says_why_and_can_be_tried_again(stage: Stage, make_installer: MakeInstaller) -> None:
+def test_a_failed_step_gives_its_reason_and_can_be_tried_again(stage: Stage, make_installer: MakeInstaller) -> None:
     (stage.folder / "fail").write_text("yes")
     stage.go()
     states = make_installer().run(lambda _: None, threading.Event())
@@ -301,7 +302,7 @@ def test_a_check_that_is_killed_on_the_login_node_is_repeated(
     assert [silence.what for silence in silences] == ["The install steps could not be checked."]
 
 
-def test_an_image_that_somebody_else_put_there_is_used(stage: Stage, make_installer: MakeInstaller) -> None:
+def test_an_image_that_another_user_put_there_is_used(stage: Stage, make_installer: MakeInstaller) -> None:
     stage.image.parent.mkdir(parents=True)
     stage.image.write_bytes(b"hsqs")
     states = make_installer().run(lambda _: None, threading.Event())
@@ -324,7 +325,7 @@ def test_a_directory_that_cannot_be_made_is_reported(stage: Stage, make_installe
 def test_a_step_that_does_not_start_is_reported(
     stage: Stage, make_installer: MakeInstaller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("llmb_tui.launch.install._STARTS_WITHIN_S", 0.5)
+    monkeypatch.setattr("llmb_tui.launch.install.STARTS_WITHIN_S", 0.5)
     replace_command(stage.cluster.root, "nohup", "")
     with pytest.raises(LlmbError, match="Directories: the step did not start"):
         make_installer().run(lambda _: None, threading.Event())
@@ -340,9 +341,7 @@ def test_without_enroot_on_the_login_node_the_import_is_a_job(stage: Stage, make
     assert any(states[1].detail.startswith("Job 1") for states in run.changes)
 
 
-def test_a_job_that_slurm_clears_up_after_is_not_taken_for_the_next_attempt(
-    stage: Stage, make_installer: MakeInstaller
-) -> None:
+def test_a_completing_job_is_not_taken_for_the_next_attempt(stage: Stage, make_installer: MakeInstaller) -> None:
     node_bin = stage.cluster.root / "node-bin"
     (stage.cluster.root / "bin/enroot").rename(node_bin / "enroot")
     (stage.folder / "fail").write_text("yes")
@@ -400,8 +399,12 @@ def test_an_unanswered_start_is_reported_and_finally_given_up(
     make_installer: MakeInstaller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The cluster can be looked at, and nothing can be written there."""
-    monkeypatch.setattr("llmb_tui.launch.install._LINK_PATIENCE_S", 0.2)
-    monkeypatch.setattr(Installer, "_start", lambda *_: DeadlineError("No answer in time."))
+    monkeypatch.setattr("llmb_tui.launch.install.LINK_PATIENCE_S", 0.2)
+
+    def unanswered(*_: object, **__: object) -> None:
+        raise DeadlineError("No answer in time.")
+
+    monkeypatch.setattr(Session, "run_script", unanswered)
     silences: list[LlmbError] = []
     with pytest.raises(DeadlineError):
         make_installer().run(lambda _: None, threading.Event(), silences.append)

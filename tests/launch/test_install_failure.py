@@ -6,9 +6,9 @@ from llmb_tui.launch.step_state import explain
 
 
 def test_the_most_telling_line_is_quoted_wherever_it_stands() -> None:
-    said = "tar: usr/lib/x.so: Cannot write: No space left on device"
-    failure = explain(["enroot made no image.", "Write failed because No space left on device", said, "Killed"])
-    assert failure.line == said
+    text = "tar: usr/lib/x.so: Cannot write: No space left on device"
+    failure = explain(["enroot made no image.", "Write failed because No space left on device", text, "Killed"])
+    assert failure.line == text
     assert "temporary directory of enroot" in failure.reason
 
 

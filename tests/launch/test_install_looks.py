@@ -41,7 +41,7 @@ class Looks:
 
 @pytest.fixture
 def install(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr("llmb_tui.launch.install._LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr("llmb_tui.launch.install.LOOK_EVERY_S", 0.0)
 
     def run(looks: Looks, step: InstallStep) -> list[str]:
         monkeypatch.setattr("llmb_tui.launch.install.time", SimpleNamespace(monotonic=lambda: looks.now))

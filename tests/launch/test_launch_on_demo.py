@@ -39,7 +39,7 @@ def cluster(tmp_path: Path) -> Iterator[DemoCluster]:
 
 @pytest.fixture(autouse=True)
 def _look_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("llmb_tui.launch.install._LOOK_EVERY_S", 0.2)
+    monkeypatch.setattr("llmb_tui.launch.install.LOOK_EVERY_S", 0.2)
 
 
 @pytest.fixture

@@ -18,13 +18,13 @@ def test_one_task() -> None:
 
 def test_three_tasks() -> None:
     words = "".join(block(n, str(48123 + n), mark) for n, mark in enumerate(("", "_nsys", "_nccltrace")))
-    said = tasks(words, EXPERIMENTS)
-    assert [(task.name, task.job_id) for task in said] == [
+    text = tasks(words, EXPERIMENTS)
+    assert [(task.name, task.job_id) for task in text] == [
         (EXPERIMENT, "48123"),
         (f"{EXPERIMENT}_nsys", "48124"),
         (f"{EXPERIMENT}_nccltrace", "48125"),
     ]
-    assert said[1].folder == folder("_nsys")
+    assert text[1].folder == folder("_nsys")
 
 
 def test_a_number_of_another_cluster_is_the_number() -> None:
@@ -32,9 +32,9 @@ def test_a_number_of_another_cluster_is_the_number() -> None:
 
 
 def test_lines_that_end_as_on_windows_or_a_terminal_are_lines() -> None:
-    said = block(0, "48123")
+    text = block(0, "48123")
     for ending in ("\r\n", "\r"):
-        assert tasks(found(said.replace("\n", ending)).output, EXPERIMENTS) == tasks(said, EXPERIMENTS)
+        assert tasks(found(text.replace("\n", ending)).output, EXPERIMENTS) == tasks(text, EXPERIMENTS)
 
 
 def test_colours_do_not_matter() -> None:

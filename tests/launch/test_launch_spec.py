@@ -52,7 +52,7 @@ def test_names_and_directories_are_the_recipes_own(
     assert spec.log.path("48123") == f"{spec.task_dir}/log-research_llm_bench-bench.{task}_48123_0.out"
 
 
-def test_a_job_that_waits_for_others_says_so_to_slurm(make_plan: MakePlan, catalog: Catalog) -> None:
+def test_a_job_that_waits_for_others_has_a_dependency_in_slurm(make_plan: MakePlan, catalog: Catalog) -> None:
     made = make_plan("nemotron4@25.04", "15b", "h100", "fp8", 64)
     request = RunRequest(catalog.recipe("nemotron4@25.04"), made, PROFILE)
     alone, waiting = (launch_spec(one, RUN_ID) for one in (request, replace(request, dependency=WAITS)))
@@ -444,7 +444,7 @@ def test_a_checkpoint_elsewhere_is_refused(catalog: Catalog, make_plan: MakePlan
 @pytest.mark.parametrize(
     ("recipe", "size", "gpus", "words"),
     [
-        ("llama3.1@25.04", "8b", 8, "padded vocabulary of meta-llama/Meta-Llama-3-8B;"),
+        ("llama3.1@25.04", "8b", 8, "padded vocabulary of meta-llama/Meta-Llama-3-8B,"),
         ("llama3.1@24.11", "405b", 576, "GPT-2's padded vocabulary"),
         ("grok1@25.02", "314b", 512, "Llama 3's padded vocabulary"),
     ],

@@ -34,8 +34,8 @@ def test_a_task_that_slurm_confirms_is_the_runs_job_with_its_log() -> None:
 
 
 def test_the_plain_task_comes_last() -> None:
-    said = block(0, "5") + block(1, "6", "_nsys") + block(2, "7", "_nccltrace")
-    jobs = jobs_of_launch(NEMO_RUN, found(said), [job("5"), job("6", "_nsys"), job("7", "_nccltrace")])
+    text = block(0, "5") + block(1, "6", "_nsys") + block(2, "7", "_nccltrace")
+    jobs = jobs_of_launch(NEMO_RUN, found(text), [job("5"), job("6", "_nsys"), job("7", "_nccltrace")])
     assert jobs.ids == ("7", "6", "5")
     assert jobs.log == LOG
 

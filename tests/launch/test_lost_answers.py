@@ -20,13 +20,13 @@ KILLED = "kill -9 -$(ps -o pgid= -p $$ | tr -d ' ')"
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("llmb_tui.launch.login_node._ASK_AGAIN_AFTER_S", 0.0)
+    monkeypatch.setattr("llmb_tui.launch.login_node.ASK_AGAIN_AFTER_S", 0.0)
 
 
 @pytest.fixture
 def _late(monkeypatch: pytest.MonkeyPatch) -> None:
     """Slurm has had its time to take a job."""
-    monkeypatch.setattr("llmb_tui.launch.login_node._TAKEN_WITHIN_S", -1.0)
+    monkeypatch.setattr("llmb_tui.launch.login_node.TAKEN_WITHIN_S", -1.0)
 
 
 def _forget_jobs(stage: Stage) -> None:

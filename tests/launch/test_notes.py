@@ -32,9 +32,9 @@ def notes(runs: Runs) -> Notes:
 
 def test_a_note_is_kept_in_a_private_file_of_the_run(runs: Runs, notes: Notes) -> None:
     assert (notes.of("one"), notes.all()) == (Note(), {})
-    said = notes.change("one", "after the\n new  driver", add=("Driver-570", "#baseline"))
-    assert said == notes.of("one") == Note("after the new driver", ("driver-570", "baseline"))
-    assert notes.all() == {"one": said}
+    note = notes.change("one", "after the\n new  driver", add=("Driver-570", "#baseline"))
+    assert note == notes.of("one") == Note("after the new driver", ("driver-570", "baseline"))
+    assert notes.all() == {"one": note}
     assert os.stat(runs.folder("one") / "note.json").st_mode & 0o777 == 0o600
     assert notes.change("one", remove=("DRIVER-570",)) == Note("after the new driver", ("baseline",))
     assert notes.change("one", "", remove=("#baseline",)) == Note()
@@ -58,7 +58,7 @@ def test_keys_of_a_newer_version_are_kept(runs: Runs, notes: Notes) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"note": 1, "tags": {}}', "\xff", "x" * 70000])
-def test_a_damaged_file_says_nothing(runs: Runs, notes: Notes, text: str) -> None:
+def test_a_damaged_file_gives_no_values(runs: Runs, notes: Notes, text: str) -> None:
     (runs.folder("one") / "note.json").write_bytes(text.encode("latin-1"))
     assert (notes.of("one"), notes.all()) == (Note(), {})
 
@@ -84,11 +84,11 @@ def test_a_link_is_not_read_as_a_note(runs: Runs, notes: Notes, tmp_path: Path) 
 def test_a_manually_edited_note_is_cleaned_and_bounded(runs: Runs, notes: Notes) -> None:
     wild = {"note": "\x1b]52;c;eA==\x07a\nb" + "c" * 2000, "tags": ["\x1b[31mred", "A", "a b", 3, *map(str, range(40))]}
     (runs.folder("one") / "note.json").write_text(json.dumps(wild))
-    said = notes.of("one")
-    assert said.text.startswith("a bc")
-    assert len(said.text) <= LONGEST_NOTE
-    assert said.tags[:2] == ("a", "0")
-    assert len(said.tags) == 16
+    note = notes.of("one")
+    assert note.text.startswith("a bc")
+    assert len(note.text) <= LONGEST_NOTE
+    assert note.tags[:2] == ("a", "0")
+    assert len(note.tags) == 16
 
 
 @pytest.mark.parametrize(
@@ -114,11 +114,11 @@ def test_an_unknown_run_gets_no_note(notes: Notes) -> None:
 
 
 @pytest.mark.usefixtures("runs")
-def test_the_verb_says_and_changes_it_and_jobs_shows_it(tmp_path: Path) -> None:
+def test_the_verb_prints_and_changes_it_and_jobs_shows_it(tmp_path: Path) -> None:
     def answer(*words: str) -> str:
-        said = verbs.run(words, verbs.environment(tmp_path))
-        assert (said.returncode, said.stderr) == (0, "")
-        return said.stdout
+        done = verbs.run(words, verbs.environment(tmp_path))
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
 
     assert "note" not in answer("jobs").splitlines()[0]
     assert answer("note", "one") == ""

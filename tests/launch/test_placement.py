@@ -58,7 +58,7 @@ def test_a_task_is_bound_to_the_node_of_its_number(
 
 
 @pytest.mark.parametrize("numactl", [None, 'echo "<$1> is invalid" >&2; exit 1'])
-def test_a_task_that_cannot_be_bound_runs_unbound_and_says_so(
+def test_a_task_that_cannot_be_bound_runs_unbound_and_reports_it(
     settings: ResolvedSettings, tmp_path: Path, numactl: str | None
 ) -> None:
     done = _task(settings, tmp_path, 3, numactl)

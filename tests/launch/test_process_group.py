@@ -71,7 +71,7 @@ def end_group(leader: subprocess.Popen[bytes]) -> None:
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_a_leader_says_for_its_group_that_it_lives(ps: Listing, leader: subprocess.Popen[bytes], shell: str) -> None:
+def test_a_leader_reports_that_its_group_is_alive(ps: Listing, leader: subprocess.Popen[bytes], shell: str) -> None:
     assert ps.lives(shell, leader.pid)
     assert ps.asked == 0
 
@@ -99,7 +99,7 @@ def test_a_process_that_has_got_the_number_of_a_leader_is_not_its_group(ps: List
 @pytest.mark.parametrize("shell", SHELLS)
 def test_its_own_group_is_known(shell: str) -> None:
     script = f'{remote_text("group.sh")}\ngroup_of "$$"'
-    told = subprocess.run([shell, "-c", script], capture_output=True, text=True, check=True, start_new_session=True)
+    done = subprocess.run([shell, "-c", script], capture_output=True, text=True, check=True, start_new_session=True)
     own = subprocess.run([shell, "-c", script], capture_output=True, text=True, check=True)
-    assert told.stdout.strip().isdecimal()
+    assert done.stdout.strip().isdecimal()
     assert own.stdout.strip() == str(os.getpgrp())

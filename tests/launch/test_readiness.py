@@ -17,7 +17,7 @@ from llmb_tui.launch.install import Installer
 from llmb_tui.launch.launcher import Launcher
 from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.prepared import PreparedRun
-from llmb_tui.launch.readiness import ClusterEvidence, NotReadyError, blockers, impossible, read_only_problems
+from llmb_tui.launch.readiness import ClusterEvidence, NotReadyError, blockers, read_only_problems, request_problems
 from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.secrets import forget_secret, put_secret
 from llmb_tui.launch.step_state import StepState
@@ -72,7 +72,7 @@ def test_the_clusters_state_blocks_a_run(
 ) -> None:
     assert fields(request_, evidence=evidence) == against
     assert words in " ".join(one.reason for one in blockers(request_, ANYTHING, evidence))
-    assert impossible(request_, ANYTHING) == ()
+    assert request_problems(request_, ANYTHING) == ()
 
 
 def test_problems_of_the_plan_and_of_the_procedure_block_a_run(catalog: Catalog, make_plan: MakePlan) -> None:
@@ -134,7 +134,7 @@ CHANGES: dict[str, Callable[[SlurmCluster, RunRequest], object]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_whatever_changes_a_cluster_is_refused_without_a_connection(request_: RunRequest, change: str) -> None:
+def test_changes_of_a_cluster_are_refused_without_a_connection(request_: RunRequest, change: str) -> None:
     session = SlurmCluster(replace(PROFILE, read_only=True))
     with pytest.raises(ReadOnlyError, match="is read-only") as refused:
         CHANGES[change](session, request_)

@@ -78,7 +78,7 @@ CASES = [
     (f"sbatch: error: QOSMaxSubmitJobPerUserLimit\n{POLICY}", "no further job of yours", "one of your jobs", 1),
     (f"sbatch: error: AssocMaxSubmitJobLimit\n{POLICY}", "no further job of yours", "one of your jobs", 1),
     (f"sbatch: error: QOSMaxWallDurationPerJobLimit\n{POLICY}", "less time than the 6 h", "Lower the time", 1),
-    (f"sbatch: error: AssocGrpGRESMinutes\n{POLICY}", "not enough time left", "sshare", 1),
+    (f"sbatch: error: AssocGrpGRESMinutes\n{POLICY}", "not have enough time left", "sshare", 1),
     (POLICY, "a limit of account `research_llm_bench` or its QOS", "smaller scale", 1),
     # time
     (
@@ -171,10 +171,10 @@ def test_each_refusal_has_a_message(run: Run, words: str, what: str, mend: str, 
 @pytest.mark.parametrize("words", [case[0] for case in CASES])
 def test_slurms_own_words_are_quoted(run: Run, words: str) -> None:
     """Without the program's name in front of each line."""
-    said = explained(run, words).why
-    assert said.startswith("sbatch said: ")
+    text = explained(run, words).why
+    assert text.startswith("sbatch said: ")
     for line in words.splitlines():
-        assert line.removeprefix("sbatch: ").removeprefix("error: ") in said
+        assert line.removeprefix("sbatch: ").removeprefix("error: ") in text
 
 
 def test_an_unknown_message_may_be_the_clusters_fault(run: Run) -> None:

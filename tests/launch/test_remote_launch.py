@@ -134,8 +134,8 @@ ps -A -o args= | grep -c "[s]ecretsecret" >&2
 printf '%s' "$token"
 """
     recipe.launch("one", command)
-    said = "a (the token) and a (the token), and again: (the token)(the token).\n0\n(the token)\n"
-    assert recipe.trace("one", "output") == said
+    text = "a (the token) and a (the token), and again: (the token)(the token).\n0\n(the token)\n"
+    assert recipe.trace("one", "output") == text
     assert not [path for path in recipe.launches.rglob("*") if path.is_file() and TOKEN in path.read_text()]
 
 

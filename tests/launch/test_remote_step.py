@@ -66,8 +66,8 @@ class Place:
 
     def run(self, script: str, *words: str, **variables: str) -> str:
         process = self.begin(script, *words, stdin=None, **variables)
-        said, _ = process.communicate(timeout=30)
-        return said
+        text, _ = process.communicate(timeout=30)
+        return text
 
     def start(self) -> subprocess.Popen[str]:
         """Run the step as a job."""

@@ -107,7 +107,7 @@ def test_a_second_start_does_nothing_whatever_became_of_the_first(cluster: Clust
     assert cluster.trace("exit") is None
 
 
-def test_an_answer_survives_whoever_waited_for_it(cluster: Cluster) -> None:
+def test_an_answer_survives_the_caller_that_waited_for_it(cluster: Cluster) -> None:
     cluster.sbatch("kill -9 $PPID; echo 48123")
     cluster.submit()
     until(lambda: cluster.trace("answer") == "48123\n")

@@ -23,7 +23,7 @@ from llmb_tui.launch.direct.spec_of import launch_spec
 from llmb_tui.launch.spec import LaunchSpec
 from llmb_tui.plan.selection import RunOptions
 from llmb_tui.request import RunRequest
-from tests.kit.homeless import make_homeless
+from tests.kit.unknown_user import use_unknown_user_id
 from tests.kit.waiting import until
 from tests.launch.launch_cases import PROFILE, ROWS, RUN_ID, MakePlan, MakeSpec
 
@@ -253,7 +253,7 @@ def _ended(pid: str) -> bool:
 
 
 @pytest.mark.usefixtures("_cold_renderer")
-def test_what_nemo_run_prints_does_not_reach_the_script(
+def test_output_of_nemo_run_does_not_reach_the_script(
     spec: LaunchSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "sitecustomize.py").write_text("print('welcome to this site')")
@@ -268,7 +268,7 @@ def test_scripts_are_rendered_without_a_home_too(
     code = "import pwd\n\ndef unknown(uid):\n    raise KeyError(uid)\n\npwd.getpwuid = unknown\n"
     (tmp_path / "sitecustomize.py").write_text(code)  # for the process that renders
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
-    make_homeless(monkeypatch)
+    use_unknown_user_id(monkeypatch)
     assert render(spec).startswith("#!/bin/bash\n")
 
 
@@ -325,7 +325,7 @@ def test_a_warm_renderer_that_was_killed_is_started_again(
 def test_an_idle_warm_renderer_is_ended(
     spec: LaunchSpec, monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[bytes]]
 ) -> None:
-    monkeypatch.setattr(room, "_IDLE_S", 0.0)
+    monkeypatch.setattr(room, "IDLE_S", 0.0)
     WarmRenderer()(spec)
     assert started[0].wait(60) is not None
 

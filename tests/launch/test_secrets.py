@@ -136,9 +136,9 @@ def endpoints(web: Web) -> Sources:
 def test_a_key_is_put_there_for_its_owner_alone(cluster: DemoCluster, session: SlurmCluster) -> None:
     home = cluster.root / "home"
     assert not any(state.on_cluster for state in secret_states(session))
-    said = give_secret(session, "ngc", KEY, keep=False)
+    message = give_secret(session, "ngc", KEY, keep=False)
     path = home / ".llmb-tui/enroot/.credentials"
-    assert said == f"The NGC API key is in {path}, readable only by you."
+    assert message == f"The NGC API key is in {path}, readable only by you."
     assert path.read_text().splitlines() == [
         f"machine nvcr.io login $oauthtoken password {KEY}",
         f"machine authn.nvidia.com login $oauthtoken password {KEY}",
@@ -330,8 +330,8 @@ def memory() -> Iterator[Memory]:
 def test_a_key_is_kept_here_only_if_asked(memory: Memory, session: SlurmCluster) -> None:
     give_secret(session, "ngc", KEY, keep=False)
     assert memory.held == {}
-    said = give_secret(session, "ngc", KEY, keep=True)
-    assert said.endswith("This computer's keyring also stores it.")
+    message = give_secret(session, "ngc", KEY, keep=True)
+    assert message.endswith("This computer's keyring also stores it.")
     assert list(memory.held.values()) == [KEY]
     assert secret_states(session, keyring=True)[0].in_keyring
 
@@ -350,9 +350,9 @@ def test_a_kept_key_can_be_given_again_and_forgotten(memory: Memory, session: Sl
 
 def test_a_locked_keyring_stops_nothing_and_shows_nothing(memory: Memory, session: SlurmCluster) -> None:
     memory.locked = True
-    said = give_secret(session, "ngc", KEY, keep=True)
-    assert said.endswith("It is not stored on this computer: The keyring is locked, and was not unlocked.")
-    assert KEY not in said
+    message = give_secret(session, "ngc", KEY, keep=True)
+    assert message.endswith("It is not stored on this computer: The keyring is locked, and was not unlocked.")
+    assert KEY not in message
     assert secret_states(session, keyring=True)[0].on_cluster
 
 

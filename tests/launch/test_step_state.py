@@ -20,7 +20,7 @@ def running(cached: int = 0, written: int = 0, layers: int = 0, of: int = 0) -> 
     return f"= running {written} {cached} {layers} {of} -\n|[INFO] Downloading {of} missing layers...\n"
 
 
-def test_a_download_says_bytes_layers_and_the_time_that_is_left() -> None:
+def test_a_download_reports_bytes_layers_and_the_remaining_time() -> None:
     pace, total = step_rate(), 20_000_000_000
     for now, cached in ((100.0, 0), (110.0, 2_000_000_000)):
         state = state_of(STEP, read_probes(running(cached, 0, 7, 66), 1)[0], total, pace, now)
@@ -29,7 +29,7 @@ def test_a_download_says_bytes_layers_and_the_time_that_is_left() -> None:
     assert state.detail == "[INFO] Downloading 66 missing layers..."
 
 
-def test_no_time_is_left_out_of_thin_air() -> None:
+def test_no_remaining_time_is_invented() -> None:
     pace = step_rate()
     for now in (100.0, 130.0):
         state = state_of(STEP, read_probes(running(5_000_000_000, 0, 7, 66), 1)[0], None, pace, now)
@@ -37,7 +37,7 @@ def test_no_time_is_left_out_of_thin_air() -> None:
     assert state.seconds_left is None
 
 
-def test_writing_the_image_says_how_much_is_written() -> None:
+def test_writing_the_image_reports_how_much_is_written() -> None:
     state = state_of(
         STEP, read_probes(running(9_000_000_000, 3_100_000_000, 67, 66), 1)[0], 9_000_000_000, step_rate(), 0.0
     )
@@ -45,7 +45,7 @@ def test_writing_the_image_says_how_much_is_written() -> None:
     assert state.bytes_of is None
 
 
-def test_a_waiting_job_says_why_and_since_when_it_may_start() -> None:
+def test_a_waiting_job_has_a_reason_and_the_time_since_it_may_start() -> None:
     found = read_probes("= waiting 0 0 0 0 17\n?Resources|2026-11-21T12:00:00\n", 1)[0]
     state = state_of(STEP, found, None, step_rate(), 0.0)
     assert state.status == "running"
@@ -108,8 +108,8 @@ SPINNER = "Building wheel for mamba-ssm (setup.py) ... -\b \b\\\b \b|\b \b/"
     ],
 )
 def test_progress_is_one_clean_line_of_bounded_length(log: list[str], detail: str) -> None:
-    said = "".join(f"|{line}\n" for line in log)
-    state = state_of(PLAIN, read_probes(f"= running 0 0 0 0 -\n{said}", 1)[0], None, step_rate(), 0.0)
+    text = "".join(f"|{line}\n" for line in log)
+    state = state_of(PLAIN, read_probes(f"= running 0 0 0 0 -\n{text}", 1)[0], None, step_rate(), 0.0)
     assert state.detail == detail
 
 
@@ -124,6 +124,6 @@ def test_a_long_line_of_a_log_is_seen_from_its_beginning(tmp_path: Path) -> None
     log = tmp_path / "log"
     log.write_text("Collecting a\nInstalling collected packages: " + "package, " * 1000 + "\n\n \r")
     script = remote_text("look.sh") + f"ends {log}\n"
-    said = subprocess.run(["sh", "-s"], input=script, capture_output=True, text=True, check=True).stdout.splitlines()
-    assert [line[:32] for line in said] == ["|Collecting a", "|Installing collected packages: "]
-    assert len(said[1]) == 1001
+    lines = subprocess.run(["sh", "-s"], input=script, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert [line[:32] for line in lines] == ["|Collecting a", "|Installing collected packages: "]
+    assert len(lines[1]) == 1001

@@ -363,7 +363,7 @@ def test_an_intent_is_withdrawn_and_never_sent_after_that(stage: Stage) -> None:
     assert stage.jobs() == []
 
 
-def test_a_failure_before_the_submission_says_that_nothing_was_submitted(stage: Stage) -> None:
+def test_a_failure_before_the_submission_reports_that_nothing_was_submitted(stage: Stage) -> None:
     session = CuttingSession(stage.profile, at=1, when="answer lost")
     with pytest.raises(NotSubmittedError) as caught:
         submit_once(session, stage.runs, stage.journal, stage.run, SCRIPT)
@@ -387,7 +387,7 @@ def test_an_interrupted_submission_reports_its_state(
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    name = {"prepare": "llmb_tui.launch.login_node._prepare", "probe": "llmb_tui.launch.submission_status.probe"}[when]
+    name = {"prepare": "llmb_tui.launch.login_node.prepare", "probe": "llmb_tui.launch.submission_status.probe"}[when]
     monkeypatch.setattr(name, interrupt)
     with pytest.raises(LlmbError, match=says) as caught:
         stage.submit()

@@ -140,7 +140,7 @@ def test_a_trace_of_grok_goes_elsewhere(commands: Commands) -> None:
         (LLAMA_24, {"overrides": Overrides(tp=8, pp=9)}, {}),
     ],
 )
-def test_numbers_by_hand(
+def test_numbers_that_were_calculated_manually(
     commands: Commands, row: tuple[str, str, str, str, int], more: dict[str, Any], sets: dict[str, str]
 ) -> None:
     plain, command = dict(commands.launch(row).environment), commands.launch(row, **more)

@@ -67,7 +67,7 @@ def test_another_gpu_type_is_set_up_again_if_the_script_depends_on_it(catalog: C
     assert by_gpu[0].results != by_gpu[1].results
 
 
-def test_the_setup_is_a_job_if_the_readme_says_so(catalog: Catalog, make_plan: MakePlan) -> None:
+def test_the_setup_is_a_job_if_the_readme_requires_one(catalog: Catalog, make_plan: MakePlan) -> None:
     profile = replace(PROFILE, gpu_request="gres", qos="short")
     in_job = steps_of(catalog, make_plan, "nemotron4-25.04", profile)["setup"].in_job
     assert in_job
@@ -347,8 +347,8 @@ echo "$@"
     python.chmod(0o755)
     place = f"install={tmp_path} dir={tmp_path}; top {tmp_path}"
     script = f"{remote_text('inside.sh', 'setup.sh')}\nset -e; {place}; activate {tmp_path}; activate {tmp_path}; pip\n"
-    said = subprocess.run(["sh", "-s"], input=script, capture_output=True, text=True, check=True).stdout
-    assert said.splitlines() == ["-m ensurepip --default-pip", f"pip of {tmp_path}"]
+    output = subprocess.run(["sh", "-s"], input=script, capture_output=True, text=True, check=True).stdout
+    assert output.splitlines() == ["-m ensurepip --default-pip", f"pip of {tmp_path}"]
 
 
 def test_without_a_suitable_python_the_existing_ones_are_listed(site: UpstreamInstall) -> None:
@@ -367,8 +367,8 @@ def test_conda_makes_the_environment_if_no_other_python_fits(site: UpstreamInsta
     base.mkdir(parents=True)
     site.bin = base
     site.program("conda", 'echo "$@" >"$HOME/conda"')
-    said = site.fails("environment")
-    assert any("because nothing else has one that fits" in line for line in said)
+    output = site.fails("environment")
+    assert any("because nothing else has one that fits" in line for line in output)
     asked = (site.home / "conda").read_text().split()
     assert asked == ["create", "-y", "-q", "-p", site.steps()["environment"].args[0], "python=3.98", "pip"]
 
@@ -381,10 +381,10 @@ def test_uv_fetches_a_python_that_nothing_else_has(site: UpstreamInstall, copyin
     find = f'[ -e "$UV_PYTHON_INSTALL_DIR" ] && echo "{fetched}"'
     site.program("uv", f'case $2 in find) {find} ;; install) mkdir "$UV_PYTHON_INSTALL_DIR" ;; esac')
     site.made("directories")
-    said = site.run("environment")
-    assert site.done("environment"), said
-    assert f"uv fetches Python {MINOR}." in said
-    assert f"from uv: {fetched}" in said
+    output = site.run("environment")
+    assert site.done("environment"), output
+    assert f"uv fetches Python {MINOR}." in output
+    assert f"from uv: {fetched}" in output
 
 
 def test_another_file_in_the_environments_place_is_left_alone(site: UpstreamInstall) -> None:
@@ -410,11 +410,11 @@ def lines(path: Path) -> Sequence[str]:
 
 
 def test_the_setup_runs_once_and_finds_its_image(ready: UpstreamInstall) -> None:
-    said = ready.run("setup")
-    assert ready.done("setup"), said
+    output = ready.run("setup")
+    assert ready.done("setup"), output
     root = ready.install / "published/nemotron4-25.04"
     assert lines(ready.home / "setups") == [f"no token no conda no environment {root}"]
-    assert "The image is there" in said
+    assert "The image is there" in output
     assert len(lines(ready.home / "imports")) == 1
     assert (root / "nvidia+nemo+25.02.01.sqsh").read_text() == "hsqs\n"
 
@@ -478,9 +478,9 @@ def test_versions_are_in_force_before_the_setup_script_runs(ready: UpstreamInsta
     constraints = Constraints("x.txt", "2025-04-30", "", "", ("torch==2.7.0", "a==1 ; python_version < '3.12'"))
     ready.scripts = replace(ready.scripts, constraints=constraints)
     ready.made("setup")
-    said = dict(line.split("=", 1) for line in lines(ready.home / "versions"))
-    assert set(said) == {"PIP_CONSTRAINT", "PIP_BUILD_CONSTRAINT", "UV_CONSTRAINT", "UV_BUILD_CONSTRAINT"}
-    assert {Path(path).read_text() for path in said.values()} == {"torch==2.7.0\na==1 ; python_version < '3.12'\n"}
+    variables = dict(line.split("=", 1) for line in lines(ready.home / "versions"))
+    assert set(variables) == {"PIP_CONSTRAINT", "PIP_BUILD_CONSTRAINT", "UV_CONSTRAINT", "UV_BUILD_CONSTRAINT"}
+    assert {Path(path).read_text() for path in variables.values()} == {"torch==2.7.0\na==1 ; python_version < '3.12'\n"}
     ready.scripts = replace(ready.scripts, constraints=replace(constraints, requirements=("torch==2.6.0",)))
     assert not ready.done("setup")
 

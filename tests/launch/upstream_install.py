@@ -92,10 +92,10 @@ class UpstreamInstall:
 
     def fails(self, kind: str) -> list[str]:
         """Lines of a step that cannot work."""
-        code, said = self._run(kind)
-        assert code != 0, said
+        code, output = self._run(kind)
+        assert code != 0, output
         assert not self.done(kind)
-        return said.splitlines()
+        return output.splitlines()
 
     def _run(self, kind: str) -> tuple[int, str]:
         step = self.steps()[kind]
@@ -116,5 +116,5 @@ class UpstreamInstall:
 
     def made(self, *kinds: str) -> None:
         for kind in kinds:
-            said = self.run(kind)
-            assert self.done(kind), said
+            output = self.run(kind)
+            assert self.done(kind), output

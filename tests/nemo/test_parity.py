@@ -148,13 +148,13 @@ def allowed(each: Build, name: str, pair: tuple[Any, Any]) -> list[Difference]:
     ]
 
 
-def test_every_row_is_compared(tell: Callable[[str], None]) -> None:
+def test_every_row_is_compared(print_at_end: Callable[[str], None]) -> None:
     plain = [each for each in BUILDS if each.key.endswith(("weak", "strong"))]
     assert len(plain) == 106
     recorded = {(each.recipe.id, each.key) for each in BUILDS if each.row.gpu != "gb300"}
     assert recorded == {(recipe, key) for recipe, cases in UPSTREAMS.items() for key in cases}
     count = sum(each.row.gpu == "gb300" for each in plain)
-    tell(f"Compared with NVIDIA's scripts: {len(plain)} rows, of which {count} of GB300 with those of GB200")
+    print_at_end(f"Compared with NVIDIA's scripts: {len(plain)} rows, of which {count} of GB300 with those of GB200")
 
 
 @pytest.mark.parametrize("each", BUILDS, ids=of)

@@ -178,7 +178,7 @@ def test_a_field_that_nemo_does_not_have_is_refused(tmp_path: Path) -> None:
     assert "NeMo 2.2.1" in done.stderr
 
 
-def test_which_nemo_stands_for_which_container(tell: Callable[[str], None]) -> None:
+def test_which_nemo_stands_for_which_container(print_at_end: Callable[[str], None]) -> None:
     counts = {version: sum(nemo_of(each) == version for each in ROWS) for version in ("2.2.1", "2.4.0", "2.5.0")}
     assert counts == {"2.2.1": 58, "2.4.0": 28, "2.5.0": 20}
-    tell("Rows built by real NeMo: " + ", ".join(f"{count} by {version}" for version, count in counts.items()))
+    print_at_end("Rows built by real NeMo: " + ", ".join(f"{count} by {version}" for version, count in counts.items()))

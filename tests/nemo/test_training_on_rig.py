@@ -7,7 +7,6 @@ stands in is the container, which the log says, and the GPUs: `python` in there 
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -38,14 +37,15 @@ def places(tmp_path: Path) -> UserPaths:
     return places
 
 
-async def watch_until(pilot: Pilot[None], true: Callable[[], bool]) -> None:
-    """Wait for a state of the run, which may take long. A run that ends before it is not waited for."""
-    ends = time.monotonic() + PATIENCE_S
-    while not true():
+async def watch_until(pilot: Pilot[None], condition: Callable[[], bool]) -> None:
+    """Wait for a state of the run, which may take long; fail at once if the run fails or is cancelled before."""
+
+    def is_fulfilled() -> bool:
         now = shown_run_state(pilot)
-        assert now.stage not in ("failed", "cancelled"), now.progress
-        assert time.monotonic() < ends, now
-        await pilot.pause(0.05)
+        assert condition() or now.stage not in ("failed", "cancelled"), now.progress
+        return condition()
+
+    await until(pilot, is_fulfilled, "the run's state", deadline_s=PATIENCE_S)
 
 
 async def test_from_the_screen_to_a_verdict(rig: Rig, places: UserPaths, monkeypatch: pytest.MonkeyPatch) -> None:

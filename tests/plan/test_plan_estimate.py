@@ -87,8 +87,8 @@ def test_another_variant_of_the_precision_is_said(plan_of: PlanOf, selection: st
     plan = plan_of(f"nemotron4-340b@25.12 340b {gpu} fp8", scale, strong_scaling="strong" in more)
     words = "is based on FP8 with delayed scaling; the recipe uses current scaling."
     assert words in estimate_of(plan).other_variant
-    (told,) = [p for p in plan.problems if words in p.reason]
-    assert told.severity == "note"
+    (problem,) = [p for p in plan.problems if words in p.reason]
+    assert problem.severity == "note"
     assert plan.precision_variant == "current"
 
 

@@ -47,9 +47,9 @@ def test_all_keys(catalog: Catalog) -> None:
 def test_what_a_plan_says_of_its_variant_is_read_back(catalog: Catalog) -> None:
     for recipe in catalog.recipes:
         for chosen in selections(recipe):
-            said = document(plan(catalog, chosen))["selection"]
-            strong = {"strong_scaling": said.pop("scaling") == "strong"}
-            assert read_request(catalog, said | strong) == chosen
+            selection = document(plan(catalog, chosen))["selection"]
+            strong = {"strong_scaling": selection.pop("scaling") == "strong"}
+            assert read_request(catalog, selection | strong) == chosen
 
 
 @pytest.mark.parametrize(

@@ -143,7 +143,7 @@ def test_every_file_of_the_package_is_installed(command: Path) -> None:
 
 def test_it_runs_outside_the_checkout(command: Path, tmp_path: Path) -> None:
     assert output(command, tmp_path, "--version") == f"llmb-tui {llmb_tui.__version__}\n"
-    assert re.search(r"^ +plan +what will run", output(command, tmp_path, "--help"), re.MULTILINE)
+    assert re.search(r"^ +plan +show the plan", output(command, tmp_path, "--help"), re.MULTILINE)
     assert len(output(command, tmp_path, "list", "-w", "grok1").splitlines()) == 1 + 18
     row = ("-w", "nemotron4", "-s", "15b", "--gpu", "h100", "-d", "fp8", "--scale", "64")
     assert "published" in output(command, tmp_path, "plan", *row)

@@ -9,8 +9,8 @@ from collections.abc import Callable
 TIMES = int(os.environ.get("LLMB_CAMPAIGN", "1"))
 
 
-def seed(tell: Callable[[str], None]) -> int:
+def seed(print_at_end: Callable[[str], None]) -> int:
     """Always the same in `make test`, else another one each time, told at the end; `LLMB_SEED` gives one again."""
     number = int(os.environ.get("LLMB_SEED") or (random.randrange(10**6) if TIMES > 1 else 5))
-    tell(f"seed {number} (LLMB_SEED={number} tries the same again)")
+    print_at_end(f"seed {number} (LLMB_SEED={number} tries the same again)")
     return number

@@ -77,12 +77,12 @@ def install() -> str:
     if sys.platform != "linux" or os.geteuid() != 0 or not shutil.which("apt-get"):
         return f"only root on Debian or Ubuntu can install {', '.join(lacking)}" if lacking else ""
     with _no_daemons():
-        said = _install(lacking) if lacking else ""
-        if said:
+        output = _install(lacking) if lacking else ""
+        if output:
             _apt("update")
-            said = _install(lacking)
+            output = _install(lacking)
         _install(missing(EXTRA_FIELDS))
-    return said
+    return output
 
 
 def _install(names: list[str]) -> str:

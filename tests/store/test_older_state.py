@@ -52,8 +52,12 @@ def test_its_journal_is_read_and_continued(places: UserPaths) -> None:
     journal = Services(places).journal
     journal.append("intent", run="new")
     events = [(record["event"], record["run"]) for record in journal.read()]
-    told = ("intent", "unknown", "submitted")
-    assert events == [*((word, DIRECT) for word in told), *((word, UPSTREAM) for word in told), ("intent", "new")]
+    submissions = ("intent", "unknown", "submitted")
+    assert events == [
+        *((word, DIRECT) for word in submissions),
+        *((word, UPSTREAM) for word in submissions),
+        ("intent", "new"),
+    ]
 
 
 def test_the_wizard_starts_at_the_last_step(places: UserPaths) -> None:
@@ -77,6 +81,6 @@ def test_results_name_the_procedures_of_today(capsys: pytest.CaptureFixture[str]
 @pytest.mark.usefixtures("places")
 def test_the_old_flag_is_accepted_with_a_notice(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "eos", "--procedure", "recipe"]) == 1
-    said = capsys.readouterr().err
-    assert "--procedure recipe is called upstream now" in said
-    assert "of which recipe" in said
+    output = capsys.readouterr().err
+    assert "--procedure recipe is now called upstream" in output
+    assert "No recipe is named." in output

@@ -53,7 +53,7 @@ class Stage:
     """(run, dependency) of every job that the cluster got."""
     most_going: int = 0
     moments: int = 0
-    told: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
     settles_as: Submission = "submitted"
     crowd: int = 1
     """A job ends as soon as so many run."""
@@ -91,7 +91,7 @@ class Stage:
 
     def go(self, suite: Suite, stop: threading.Event | None = None) -> SuiteProgress:
         """One program that submits, until it ends or is killed."""
-        return self.runner.submit(suite, self.told.append, stop or threading.Event())
+        return self.runner.submit(suite, self.messages.append, stop or threading.Event())
 
     # A cluster that is always there.
 
@@ -158,11 +158,11 @@ class Stage:
                     if run.submission == "unknown":
                         self.settle(run.id)
                         post(RunsChanged())
-                going = [run for run in self.runs.all() if run.submission == "submitted" and run.is_active]
-                if len(going) >= self.crowd:
-                    last = self.ends(going[-1])
+                active = [run for run in self.runs.all() if run.submission == "submitted" and run.is_active]
+                if len(active) >= self.crowd:
+                    last = self.ends(active[-1])
                     if last != "RUNNING":
-                        self.runs.save(replace(going[-1], job_state=last, log_read=self.copied))
+                        self.runs.save(replace(active[-1], job_state=last, log_read=self.copied))
                         post(RunsChanged())
 
         thread = threading.Thread(target=play, daemon=True)

@@ -103,7 +103,7 @@ def test_jobs_wait_for_nodes_and_for_their_turn() -> None:
 
 
 @pytest.mark.parametrize(("most", "serial"), [(None, True), (1, True), (4, False)])
-def test_a_chain_takes_as_long_as_one_after_the_other(most: int | None, serial: bool) -> None:
+def test_the_time_of_a_chain_is_the_sum_of_its_runs(most: int | None, serial: bool) -> None:
     suite = suite_of(*[SMALL] * 4, chain=True, at_most=most)
     plan = planned(suite, nodes=100)
     progress = replace(progress_of(plan, {}), free_nodes=100)
@@ -149,7 +149,7 @@ def test_a_chain_that_slurm_cannot_keep_is_refused(suite: Suite, blocked: bool) 
     assert bool(problems) == blocked
 
 
-def test_nodes_of_the_own_partition_are_counted() -> None:
+def test_nodes_of_the_profiles_partition_are_counted() -> None:
     partitions = parse_partitions(
         "batch|batch*|up|1:00|6|idle|gpu:8|\nbatch|batch*|up|1:00|2|mixed|gpu:8|\nx|x|up|1|9|idle||"
     )

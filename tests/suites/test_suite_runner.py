@@ -97,7 +97,7 @@ def test_a_run_that_never_reached_the_cluster_is_submitted_under_another_id(stag
     stage.go(suite)
     assert len(stage.jobs) == 4
     assert {run_id for run_id, _ in stage.jobs} == set(stage.suites.load(suite.id).run_ids) != set(suite.run_ids)
-    assert any("never reached the cluster" in line for line in stage.told)
+    assert any("never reached the cluster" in line for line in stage.messages)
 
 
 def test_a_line_that_breaks_before_anything_is_sent_is_tried_again(stage: Stage) -> None:
@@ -112,7 +112,7 @@ def test_a_line_that_breaks_before_anything_is_sent_is_tried_again(stage: Stage)
     assert once_each(stage, suite)
 
 
-def test_another_trouble_ends_the_program_and_leaves_the_rest_to_the_next(stage: Stage) -> None:
+def test_another_error_ends_the_program_and_leaves_the_rest_to_the_next(stage: Stage) -> None:
     stage.outcomes[3] = LlmbError("The disk is full.")
     suite = stage.suites.keep(suite_of())
     with pytest.raises(LlmbError, match="disk is full"):
@@ -225,7 +225,7 @@ def test_a_cancel_ends_active_and_remaining_rows(stage: Stage) -> None:
 
     stage.submit = submit  # type: ignore[method-assign]
     stage.go(suite, stop)
-    progress, cancelled = stage.runner.cancel(suite, stage.told.append)
+    progress, cancelled = stage.runner.cancel(suite, stage.messages.append)
     assert (progress.count("cancelled"), progress.over, progress.unfinished) == (1, True, False)
     assert cancelled == suite.run_ids[:1]
     assert stage.go(suite).over
@@ -245,7 +245,7 @@ def test_a_cancel_whose_answer_is_lost_does_not_hold_up_the_others(stage: Stage)
 
     stage.cancel = lost  # type: ignore[method-assign]
     with pytest.raises(CancelUnconfirmedError):
-        stage.runner.cancel(suite, stage.told.append)
+        stage.runner.cancel(suite, stage.messages.append)
     assert [stage.runs.load(run_id).job_state for run_id in suite.run_ids] == ["RUNNING", "CANCELLED", "CANCELLED"]
 
 
@@ -264,7 +264,7 @@ def test_a_run_that_cannot_be_read_is_unknown_and_not_sent_again(stage: Stage, c
     assert once_each(stage, suite)
     assert (progress.rows[0].standing, progress.rows[0].state) == ("unknown", "unknown")
     assert (progress.count("not sent"), progress.over) == (0, False)
-    assert any("It is not submitted again." in words for words in stage.told)
+    assert any("It is not submitted again." in words for words in stage.messages)
     assert suite.run_ids[0] in held_by_suites(stage.suites)
 
 
@@ -274,7 +274,7 @@ def test_a_run_that_cannot_be_read_holds_up_no_cancel_of_the_others(stage: Stage
     stage.go(suite)
     damage(stage, suite.run_ids[0])
     with pytest.raises(LlmbError, match=r"run\.json") as raised:
-        stage.runner.cancel(suite, stage.told.append)
+        stage.runner.cancel(suite, stage.messages.append)
     assert raised.value.extra_fields == {"id": suite.id, "cancelled": list(suite.run_ids[1:])}
     assert {stage.runs.load(run_id).job_state for run_id in suite.run_ids[1:]} == {"CANCELLED"}
     assert stage.suites.load(suite.id).cancelled
@@ -310,21 +310,21 @@ def test_a_cancel_names_only_the_runs_that_it_cancelled(stage: Stage) -> None:
     stage.ends = lambda _: "RUNNING"
     suite = stage.suites.keep(suite_of(3))
     stage.go(suite)
-    over, *going = suite.run_ids
+    over, *active = suite.run_ids
     cancel = stage.cancel
 
-    def cancel_going(run: Run, prompter: object = None) -> tuple[str, ...]:
+    def cancel_active(run: Run, prompter: object = None) -> tuple[str, ...]:
         if run.id != over:
             return cancel(run, prompter)
         stage.runs.save(replace(run, job_state="COMPLETED"))
         return ()
 
-    stage.cancel = cancel_going  # type: ignore[method-assign]
-    _, cancelled = stage.runner.cancel(suite, stage.told.append)
-    assert cancelled == tuple(going)
+    stage.cancel = cancel_active  # type: ignore[method-assign]
+    _, cancelled = stage.runner.cancel(suite, stage.messages.append)
+    assert cancelled == tuple(active)
     key, other, _ = (row.key for row in suite.rows)
-    assert f"{key}: Job 100 was over already: nothing was cancelled." in stage.told
-    assert f"{other}: Slurm was asked to cancel job 101." in stage.told
+    assert f"{key}: Job 100 was over already: nothing was cancelled." in stage.messages
+    assert f"{other}: Slurm was asked to cancel job 101." in stage.messages
 
 
 def test_a_cancel_fails_for_a_run_that_may_still_get_a_job(stage: Stage) -> None:
@@ -335,7 +335,7 @@ def test_a_cancel_fails_for_a_run_that_may_still_get_a_job(stage: Stage) -> None
     stage.runs.save(replace(stage.runs.load(first), submission="unknown", job_ids=(), job_state=None))
     stage.settle = lambda run_id, prompter=None: stage.runs.load(run_id)  # type: ignore[method-assign]  # noqa: ARG005
     with pytest.raises(LlmbError, match="unknown whether") as raised:
-        stage.runner.cancel(suite, stage.told.append)
+        stage.runner.cancel(suite, stage.messages.append)
     assert (raised.value.exit_code, suite.rows[0].key in raised.value.what) == (2, True)
     assert f"llmb-tui suite cancel {suite.id}" in raised.value.fix
     assert {stage.runs.load(run_id).job_state for run_id in others} == {"CANCELLED"}
@@ -377,7 +377,7 @@ def test_nothing_is_submitted_if_a_row_cannot_start(stage: Stage) -> None:
     assert once_each(stage, suite)
 
 
-def test_the_same_content_is_gone_on_with_and_another_refused(stage: Stage) -> None:
+def test_the_same_content_continues_and_another_is_refused(stage: Stage) -> None:
     suite = stage.suites.keep(suite_of())
     assert stage.suites.keep(suite_of()) == suite
     with pytest.raises(SuiteChangedError) as raised:
@@ -405,7 +405,7 @@ def test_a_suite_is_asked_for_its_runs(stage: Stage) -> None:
         assert raised.value.exit_code == 1
 
 
-def test_who_watches_reads_the_log_of_a_run_that_took_the_place_of_another(stage: Stage) -> None:
+def test_a_watcher_reads_the_log_of_a_run_that_replaced_another(stage: Stage) -> None:
     suite = stage.suites.keep(suite_of(2))
     stage.go(suite)
     fresh = stage.suites.with_new_run(suite.id, suite.rows[0])
@@ -506,7 +506,7 @@ def test_a_tune_waits_for_the_logs_of_its_short_runs(stage: Stage, link: str) ->
     last = stage.suites.load(suite.id).rows[-1]
     assert last.selection.overrides == suite.rows[2].selection.overrides != suite.rows[0].selection.overrides
     assert (len(stage.jobs), progress.count("not sent")) == (4, 0)
-    assert stage.told.count("eos: The line broke.") == 1
+    assert stage.messages.count("eos: The line broke.") == 1
 
 
 def test_a_tune_continues_without_a_permanently_missing_log(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -516,8 +516,8 @@ def test_a_tune_continues_without_a_permanently_missing_log(stage: Stage, monkey
     without_logs(stage, suite, lambda run_id: gone if run_id == suite.run_ids[2] else None)
     stage.go(suite)
     assert stage.suites.load(suite.id).rows[-1].selection.overrides == suite.rows[1].selection.overrides
-    (said,) = (words for words in stage.told if "gave up waiting" in words)
-    assert said.startswith(f"{suite.rows[2].key}: ")
+    (message,) = (words for words in stage.messages if "gave up waiting" in words)
+    assert message.startswith(f"{suite.rows[2].key}: ")
 
 
 def test_a_tune_waits_for_a_log_that_is_on_its_way(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,7 @@ def test_it_is_read_as_it_was(tmp_path: Path) -> None:
     assert file.read_text().count("repeats") == 1
 
 
-def test_what_was_shuffled_stays_in_its_order(tmp_path: Path) -> None:
+def test_shuffled_rows_stay_in_their_order(tmp_path: Path) -> None:
     scales = [(replace(NEMOTRON, scale=scale), "direct") for scale in (16, 32, 64, 128)]
     suite = make_suite("mine", "eos", scales, shuffle=7, chain=True)  # type: ignore[arg-type]
     file = tmp_path / "suite.toml"

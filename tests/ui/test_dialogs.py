@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import string
+from pathlib import Path
 
 import pytest
 from textual.screen import Screen
 
 from llmb_tui.errors import LlmbError
-from llmb_tui.ui.dialogs import Confirm, Failure, HostKey
+from llmb_tui.ui.dialogs import ConfirmDialog, Failure, HostKey
 from llmb_tui.ui.text import plain
 from tests.kit.pilot import on_screen, until
 from tests.ui.run.conftest import Host
@@ -28,19 +29,19 @@ async def test_a_long_failure_is_scrolled_to_its_end_and_closed_at_24_lines() ->
         assert not isinstance(app.screen, Failure)
 
 
-async def test_a_long_question_keeps_its_answers_in_sight_at_24_lines() -> None:
+async def test_a_long_question_keeps_its_buttons_visible_at_24_lines() -> None:
     app = Host(Screen)
     async with app.run_test(size=(80, 24)) as pilot:
-        app.push_screen(Confirm("Remove", plain(f"{LONG}\nIt cannot be undone."), "Remove it", "Keep it"))
+        app.push_screen(ConfirmDialog("Remove", plain(f"{LONG}\nIt cannot be undone."), "Remove it", "Keep it"))
         await pilot.pause()
         assert "Remove it" in on_screen(app)
         await pilot.press("shift+tab", "end")
         await until(pilot, lambda: "It cannot be undone." in on_screen(app), "the end of it is seen")
         await pilot.press("y")
-        assert not isinstance(app.screen, Confirm)
+        assert not isinstance(app.screen, ConfirmDialog)
 
 
-async def test_a_host_key_is_not_accepted_by_who_types_something_else() -> None:
+async def test_typing_does_not_accept_a_host_key() -> None:
     """The question of a thread that connects comes over whatever is done meanwhile."""
     app, answers = Host(Screen), list[bool | None]()
     async with app.run_test(size=(80, 24)) as pilot:
@@ -53,7 +54,7 @@ async def test_a_host_key_is_not_accepted_by_who_types_something_else() -> None:
 
 
 @pytest.mark.parametrize("other", ["left", "right", "tab"])
-async def test_a_host_key_is_accepted_without_a_mouse_and_it_is_said_how(other: str) -> None:
+async def test_a_host_key_is_accepted_with_the_keys_that_the_dialog_names(other: str) -> None:
     app, answers = Host(Screen), list[bool | None]()
     async with app.run_test(size=(80, 24)) as pilot:
         kind = "ecdsa-sha2-nistp256"
@@ -61,22 +62,22 @@ async def test_a_host_key_is_accepted_without_a_mouse_and_it_is_said_how(other: 
         await pilot.pause()
         assert f"{kind}  SHA256:abc" in on_screen(app)
         assert "To be known before." in on_screen(app)
-        assert "← → go to the other answer, enter gives it" in on_screen(app)
+        assert "← →: switch · enter: choose" in on_screen(app)
         await pilot.press(other, "enter")
         assert answers == [True]
 
 
-async def test_a_failure_that_is_copied_reaches_the_desktops_tool_too_and_says_so(
-    monkeypatch: pytest.MonkeyPatch,
+async def test_copying_a_failure_also_uses_the_desktop_tool_and_shows_a_toast(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    fed: list[bytes] = []
-    monkeypatch.setattr("llmb_tui.ui.clipboard.native_tool", lambda *_: ("pbcopy",))
-    monkeypatch.setattr("llmb_tui.ui.clipboard._feed", lambda _, data: fed.append(data))
+    desktop = tmp_path / "clipboard"
+    desktop.touch()
+    monkeypatch.setattr("llmb_tui.ui.clipboard.native_tool", lambda *_: ("tee", str(desktop)))
     app = Host(Screen)
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         app.push_screen(Failure(LlmbError("It broke.", "A wire \x1b[2Jis cut.", "Mend it.")))
         await pilot.pause()
         await pilot.press("c")
-        await until(pilot, lambda: fed == [b"It broke.\nA wire is cut.\nMend it."], "the tool has it")
-        assert app.clipboard == fed[0].decode()
+        await until(pilot, lambda: desktop.read_text() == "It broke.\nA wire is cut.\nMend it.", "the tool has it")
+        assert app.clipboard == desktop.read_text()
         assert "The text sent to the clipboard." in on_screen(app)

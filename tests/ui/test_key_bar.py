@@ -1,4 +1,4 @@
-"""`KeyBar` is painted again when its keys differ, and only then."""
+"""`KeyBar` is repainted if its keys change, and only then."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from llmb_tui.ui.widgets.key_bar import KeyBar, ShownKey
 
 
 class Keys(App[None]):
-    """One key that can be forbidden, and one that comes with the focus."""
+    """A key that can be disabled, and one that depends on the focus."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("a", "one", "One", tooltip="Does one")]
     allowed: bool | None = True
@@ -26,15 +26,15 @@ class Keys(App[None]):
         self.done: list[str] = []
 
     class Other(Button):
-        """Has a key of its own."""
+        """A button with its own key."""
 
         BINDINGS: ClassVar[list[BindingType]] = [Binding("b", "two", "Two")]
 
         def action_two(self) -> None:
-            """Does nothing."""
+            """Do nothing."""
 
     def compose(self) -> ComposeResult:
-        """Two widgets alike, and one that is not."""
+        """Two equal buttons, and one with its own key."""
         yield Button(id="first")
         yield Button(id="second")
         yield self.Other(id="other")
@@ -58,7 +58,7 @@ def words(keys: tuple[ShownKey, ...]) -> list[tuple[str, bool]]:
     return [(key.words.plain, not key.enabled) for key in keys]
 
 
-async def test_the_keys_are_painted_once_while_they_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unchanged_keys_are_not_repainted(monkeypatch: pytest.MonkeyPatch) -> None:
     app = Keys()
     async with app.run_test() as pilot:
         assert words(await settled(pilot)) == [("a One", False)]
@@ -73,7 +73,7 @@ async def test_the_keys_are_painted_once_while_they_are_the_same(monkeypatch: py
         assert painted
 
 
-async def test_a_click_is_the_key_and_one_that_is_forbidden_does_nothing() -> None:
+async def test_a_click_acts_like_the_key_unless_it_is_disabled() -> None:
     app = Keys()
     async with app.run_test() as pilot:
         await settled(pilot)
@@ -88,18 +88,18 @@ async def test_a_click_is_the_key_and_one_that_is_forbidden_does_nothing() -> No
         assert app.done == ["One"]
 
 
-async def test_the_tooltip_is_that_of_the_key_under_the_mouse() -> None:
+async def test_the_tooltip_belongs_to_the_key_under_the_mouse() -> None:
     app = Keys()
     async with app.run_test() as pilot:
         await settled(pilot)
-        told = []
+        tooltips = []
         for column in (0, 4, 30):
             await pilot.hover(KeyBar, offset=(column, 0))
-            told.append(app.query_one(KeyBar).tooltip)
-        assert told == ["Does one", "Does one", None]
+            tooltips.append(app.query_one(KeyBar).tooltip)
+        assert tooltips == ["Does one", "Does one", None]
 
 
-async def test_another_key_and_one_that_is_forbidden_are_seen() -> None:
+async def test_new_and_disabled_keys_are_shown() -> None:
     app = Keys()
     async with app.run_test() as pilot:
         await settled(pilot)
@@ -114,7 +114,7 @@ async def test_another_key_and_one_that_is_forbidden_are_seen() -> None:
         assert words(await settled(pilot)) == []
 
 
-async def test_what_changes_while_another_window_is_in_front_is_seen_afterwards() -> None:
+async def test_changes_without_window_focus_are_shown_afterwards() -> None:
     app = Keys()
     async with app.run_test() as pilot:
         await settled(pilot)
@@ -127,7 +127,7 @@ async def test_what_changes_while_another_window_is_in_front_is_seen_afterwards(
         assert words(await settled(pilot)) == [("a One", True)]
 
 
-async def test_what_changes_while_the_screen_is_covered_is_seen_when_it_is_back() -> None:
+async def test_changes_of_a_covered_screen_are_shown_on_return() -> None:
     app = Keys()
     async with app.run_test() as pilot:
         await settled(pilot)

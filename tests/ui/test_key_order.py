@@ -1,4 +1,4 @@
-"""`KeyOrder`: what comes in one burst is as if it had been typed slowly."""
+"""`KeyOrder`: keys in one burst have the effect of keys typed slowly."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.kit.pilot import burst, until
 
 
 class Leaving(Static, can_focus=True):
-    """Removes what it stands in at any key, in its own handler: that is where what climbs behind the key is lost."""
+    """Removes its container at any key, in its handler: the message after the key is lost there."""
 
     async def on_key(self) -> None:
         row = self.query_ancestor("#leaving", Vertical)
@@ -26,7 +26,7 @@ class Leaving(Static, can_focus=True):
 
 
 class Fields(KeyOrder):
-    """Two fields, as deep as they lie in the wizard, and what a key removes."""
+    """Two fields, nested as in the wizard, and a widget that a key removes."""
 
     def compose(self) -> ComposeResult:
         with Vertical(), Vertical(), Vertical():
@@ -54,7 +54,7 @@ async def test_keys_of_a_burst_act_in_their_order(keys: tuple[str, ...], first: 
         await until(pilot, lambda: (app.value("first"), app.value("second")) == (first, second), "all have acted")
 
 
-async def test_what_is_pasted_behind_a_key_lands_behind_it() -> None:
+async def test_text_pasted_after_a_key_acts_after_it() -> None:
     app = Fields()
     async with app.run_test() as pilot:
         burst(pilot, "1", "tab")
@@ -62,7 +62,7 @@ async def test_what_is_pasted_behind_a_key_lands_behind_it() -> None:
         await until(pilot, lambda: (app.value("first"), app.value("second")) == ("1", "2"), "all have acted")
 
 
-async def test_what_a_key_removes_holds_none_that_come_behind() -> None:
+async def test_key_that_removes_its_widget_does_not_block_the_next() -> None:
     app = Fields()
     async with app.run_test() as pilot:
         app.query_one(Leaving).focus()
@@ -72,10 +72,10 @@ async def test_what_a_key_removes_holds_none_that_come_behind() -> None:
 
 
 @pytest.mark.parametrize(("key", "types"), [("a", True), ("backspace", True), ("ctrl+r", False), ("left", False)])
-async def test_who_presses_a_key_that_is_no_text_is_not_typing(
+async def test_non_printable_key_does_not_count_as_typing(
     monkeypatch: pytest.MonkeyPatch, key: str, types: bool
 ) -> None:
-    monkeypatch.setattr(key_order, "_PAUSE_S", 3600.0)
+    monkeypatch.setattr(key_order, "PAUSE_S", 3600.0)
     app = Fields()
     async with app.run_test() as pilot:
         app.query_one("#first").focus()

@@ -52,7 +52,7 @@ class Files(TableScreen[File, None]):
         self.opened: list[str] = []
 
     def on_mount(self) -> None:
-        self.take(COLUMNS, FILES)
+        self.show_things(COLUMNS, FILES)
 
     @property
     def title_parts(self) -> Sequence[Part]:
@@ -172,7 +172,7 @@ async def test_keys_sort_by_the_next_column_and_past_the_last_as_the_list_is(app
             orders.append("".join(str(name)[0] for name in names(files)))
         assert orders == ["abc", "cba", "abc", "bac", "abc", "cba"]
         assert text_of(app, "#list-head").endswith("   sorted by size")
-        files.take(COLUMNS[:2], FILES)
+        files.show_things(COLUMNS[:2], FILES)
         assert "sorted" not in text_of(app, "#list-head")
         await pilot.press("greater_than_sign")
         assert text_of(app, "#list-head").endswith("   sorted by name")
@@ -185,7 +185,7 @@ async def test_a_mark_stays_on_its_row_and_what_cannot_be_marked_says_why(app: H
         assert [one.message for one in app._notifications] == ["Nothing is marked.", "It is locked."]
         assert [row[:8] for row in rows(app)[2:5]] == [" x b/two", "   a/one", "   c/thr"]
         assert text_of(app, "#list-head").endswith("…   1 marked"), "the title gives way"
-        files.take(COLUMNS, dict(reversed(FILES.items())))
+        files.show_things(COLUMNS, dict(reversed(FILES.items())))
         await pilot.pause()
         assert [row[:8] for row in rows(app)[2:5]] == ["   c/thr", "   a/one", " x b/two"]
         await pilot.press("down", "down", "x")
@@ -209,9 +209,9 @@ async def test_another_width_shows_other_columns_and_writes_no_cell_for_the_same
         await pilot.resize_terminal(26, 24)
         await pilot.pause()
         assert "again" not in files.table.columns
-        files.take(COLUMNS, dict(FILES))
+        files.show_things(COLUMNS, dict(FILES))
         assert written == []
-        files.take(COLUMNS, {**FILES, "a/one": File("a/one", 7)})
+        files.show_things(COLUMNS, {**FILES, "a/one": File("a/one", 7)})
         assert [(at.row, at.column) for at in written] == [(1, 2)]
 
 
@@ -229,7 +229,7 @@ async def test_a_long_list_makes_the_texts_of_the_rows_in_view_only(
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         painted.clear()
-        files.take(COLUMNS[1:2], {f"{number:04}": File(f"{number:04}", number) for number in range(1000)})
+        files.show_things(COLUMNS[1:2], {f"{number:04}": File(f"{number:04}", number) for number in range(1000)})
         await pilot.pause()
         assert painted == {f"{number:04}" for number in range(files.table.size.height - 1)}, "one line has the headings"
         painted.clear()
@@ -246,7 +246,9 @@ async def test_another_theme_changes_the_colours_of_the_rows(app: Host, files: F
 
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
-        files.take([Column("state", lambda _: Toned("good", "good"), "state", 6)], {"one": FILES["a/one"], **FILES})
+        files.show_things(
+            [Column("state", lambda _: Toned("good", "good"), "state", 6)], {"one": FILES["a/one"], **FILES}
+        )
         await pilot.pause()
         before = colours()
         app.theme = "textual-light"
@@ -266,6 +268,6 @@ async def test_a_path_keeps_its_end(app: Host, files: Files, monkeypatch: pytest
     monkeypatch.setattr(KeyedTable, "CUT_AT_START", frozenset({"name"}))
     async with app.run_test(size=(26, 24)) as pilot:
         await pilot.pause()
-        files.take(COLUMNS, {"p": File("images/of/a/nemo.sqsh", 1)})
+        files.show_things(COLUMNS, {"p": File("images/of/a/nemo.sqsh", 1)})
         await pilot.pause()
         assert any("…a/nemo.sqsh " in row for row in rows(app))

@@ -88,7 +88,7 @@ def test_a_cancel_with_a_lost_answer_is_resolved_by_a_query_or_reported_as_open(
     asked.cancelling = lost("CANCELLED")
     assert feed.cancel(run) == ("1",)
     asked.jobs["1"], asked.cancelling = "RUNNING", lost("RUNNING")
-    with pytest.raises(CancelUnconfirmedError, match="not known whether job 1 will be cancelled") as caught:
+    with pytest.raises(CancelUnconfirmedError, match="unknown whether job 1 will be cancelled") as caught:
         feed.cancel(run)
     assert "The connection broke." in caught.value.why
     assert "may still be cancelled" in caught.value.fix

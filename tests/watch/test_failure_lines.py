@@ -65,7 +65,7 @@ def test_only_lines_after_the_newest_step_are_searched(
 
 
 def test_the_unsearched_data_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parse, "_UNSEARCHED", 100)
+    monkeypatch.setattr(parse, "UNSEARCHED", 100)
     parser = StepParser("nemo2")
     for line in ("KeyError: 'first'\n", "x" * 90 + "\n", "KeyError: 'second'\n", "y" * 90 + "\n"):
         parser.feed(line.encode())
@@ -130,7 +130,7 @@ def test_a_job_that_did_not_fail_has_no_reason(state: str) -> None:
     assert job_failure(Job("1", "a", state), "Slurm") is None
 
 
-def test_slurm_tells_more_than_a_symptom_and_less_than_a_cause() -> None:
+def test_slurms_state_ranks_between_a_symptom_and_a_cause() -> None:
     node, late = job_failure(Job("1", "a", "NODE_FAIL"), "Slurm"), job_failure(Job("1", "a", "TIMEOUT"), "Slurm")
     symptom, cause = worst(f"{WATCHDOG}\n".encode()), worst(b"RuntimeError: CUDA error: out of memory\n")
     weights = [failure.weight for failure in (cause, node, symptom, late) if failure]

@@ -87,9 +87,11 @@ class Inbox:
         return self._queue.get(timeout=DEADLINE_S)
 
     def until(self, condition: Callable[[WatchEvent], object]) -> WatchEvent:
-        while not condition(news := self.next()):
-            pass
-        return news
+        def fitting() -> list[WatchEvent]:
+            news = self.next()
+            return [news] if condition(news) else []
+
+        return until(fitting, look_waits=True)[0]
 
     def job(self, condition: Callable[[Job], object] = lambda _: True) -> Job:
         news = self.until(lambda news: isinstance(news, JobUpdated) and news.job is not None and condition(news.job))
@@ -225,7 +227,7 @@ def test_a_closed_session_ends_every_following(slurm: Slurm, open_lookout: OpenL
 def test_a_look_that_was_asked_for_while_one_is_on_its_way_follows_it(
     slurm: Slurm, open_lookout: OpenLookout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(job_poller, "_SOONEST", 0.0)
+    monkeypatch.setattr(job_poller, "SOONEST", 0.0)
     slurm.jobs = {"1": job("1", "PENDING")}
     poller, inbox = open_lookout(1000.0), Inbox()
     slurm.may_answer.clear()

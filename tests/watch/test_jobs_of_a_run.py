@@ -22,14 +22,14 @@ def run(make_run: MakeRun) -> Run:
 
 
 def test_each_job_has_its_state(run: Run) -> None:
-    told = (
+    updated = (
         run.with_state("41", "RUNNING")
         .with_state("42", "PENDING")
         .with_state("41", "COMPLETED")
         .with_state("7", "FAILED")
     )
-    assert (told.job_state, told.other_states) == ("PENDING", (("41", "COMPLETED"),))
-    assert (told.state_of("41"), told.state_of("42")) == ("COMPLETED", "PENDING")
+    assert (updated.job_state, updated.other_states) == ("PENDING", (("41", "COMPLETED"),))
+    assert (updated.state_of("41"), updated.state_of("42")) == ("COMPLETED", "PENDING")
 
 
 @pytest.mark.parametrize(
@@ -43,8 +43,8 @@ def test_each_job_has_its_state(run: Run) -> None:
     ],
 )
 def test_a_run_is_active_while_one_of_its_jobs_is(run: Run, first: str | None, last: str | None, going: bool) -> None:
-    told = run.with_state("41", first) if first else run
-    assert replace(told, job_state=last).is_active is going
+    updated = run.with_state("41", first) if first else run
+    assert replace(updated, job_state=last).is_active is going
 
 
 def test_without_the_cluster_the_others_are_as_they_were_seen_last(run: Run, tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def test_a_second_start_replaces_repeated_steps(tmp_path: Path) -> None:
     assert [(step.index, step.loss) for step in facts.steps] == [(0, 9.0), (1, 8.0)]
 
 
-def test_so_does_one_that_goes_on_from_a_checkpoint(tmp_path: Path) -> None:
+def test_a_run_that_continues_from_a_checkpoint_does_so_too(tmp_path: Path) -> None:
     first, again = (LINE.format(at, 12.0) for at in range(8)), (LINE.format(at, 3.0) for at in range(5, 10))
     facts = facts_of(tmp_path, "".join([*first, *again]))
     assert (facts.starts, facts.again_at) == (2, (5,))
@@ -94,7 +94,7 @@ def test_the_text_of_a_loss_matches_its_numbers(tmp_path: Path, losses: list[flo
     assert check.words == words
 
 
-def test_statistics_by_hand() -> None:
+def test_statistics_that_were_calculated_manually() -> None:
     found = spread([2.0, 4.0, 6.0])
     assert found is not None
     assert (found.mean, found.median, found.stdev) == (4.0, 4.0, 2.0)

@@ -127,9 +127,9 @@ def started() -> Iterator[list[Feed]]:
 
 @pytest.fixture(autouse=True)
 def _without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    for pause in ("_BETWEEN_PROOFS_S", "_AFTER_ERROR_S", "_PUMP_S"):
+    for pause in ("BETWEEN_PROOFS_S", "AFTER_ERROR_S", "PUMP_S"):
         monkeypatch.setattr(logfeed, pause, 0.001)
-    for pause in ("_FIRST_PAUSE_S", "_LONGEST_PAUSE_S"):
+    for pause in ("FIRST_PAUSE_S", "LONGEST_PAUSE_S"):
         monkeypatch.setattr(follow, pause, 0.001)
 
 
@@ -143,7 +143,7 @@ def two_starts(tmp_path: Path, started: list[Feed]) -> Feed:
 def test_a_log_that_comes_slowly_is_copied_whole_before_the_next_one(
     two_starts: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(logfeed, "_CATCH_UP_S", -1.0)  # what comes in that time is never enough
+    monkeypatch.setattr(logfeed, "CATCH_UP_S", -1.0)  # what comes in that time is never enough
     two_starts.feed.job_moved(1, over=True)
     two_starts.feed.start()
     two_starts.end()
@@ -153,7 +153,7 @@ def test_a_log_that_comes_slowly_is_copied_whole_before_the_next_one(
 
 def test_a_query_continues_with_a_log_that_was_incomplete(two_starts: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as slow:
-        slow.setattr(logfeed, "_CATCH_UP_S", -1.0)
+        slow.setattr(logfeed, "CATCH_UP_S", -1.0)
         two_starts.feed.catch_up(job_over=True)
     assert two_starts.copy("log.1") is None
     assert not two_starts.is_whole
@@ -227,7 +227,7 @@ def test_a_log_that_comes_back_after_the_end_of_its_job_is_copied_whole(ended_jo
 
 
 def test_a_log_that_is_gone_for_good_is_not_waited_for(ended_job: StartFeed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follow, "_LONGEST_PAUSE_S", 0.5)  # longer than that after a trouble, as in the program
+    monkeypatch.setattr(follow, "LONGEST_PAUSE_S", 0.5)  # longer than that after a trouble, as in the program
     feed = ended_job(Log(None), copied=FIRST[:1000], may_come_back=False)
     feed.end()
     assert feed.copy("log") == FIRST[:1000]

@@ -25,6 +25,7 @@ from llmb_tui.watch.logcopy import LogCopy
 from llmb_tui.watch.progress import fold
 from llmb_tui.watch.run_reducer import RunReducer
 from llmb_tui.watch.state import Progress, Step
+from tests.kit.reasons import OUT_OF_GPU_MEMORY, training_reason
 from tests.launch.runai.workload_cases import SMALL, intent, request_of
 
 RUNNING = Job("42", "pretrain", "RUNNING")
@@ -60,7 +61,7 @@ def test_notes_stay_until_their_condition_ends(reducer: RunReducer) -> None:
     assert (state.link, state.link_note, state.slurm_note) == ("live", "", "")
 
 
-def test_the_log_says_how_fast_it_goes_and_since_when_it_is_silent(reducer: RunReducer, plan: Plan) -> None:
+def test_the_log_shows_its_rate_and_since_when_it_is_silent(reducer: RunReducer, plan: Plan) -> None:
     reducer.take(JobUpdated(RUNNING))
     for steps, at in ((10, 100.0), (20, 120.0)):
         reducer.take(read(plan, steps, at))
@@ -119,7 +120,7 @@ def test_a_failed_run_has_its_most_specific_reason(reducer: RunReducer) -> None:
     assert reducer.state(0.0).why_failed == ""
     reducer.end()
     state = reducer.state(0.0)
-    assert (state.stage, state.why_failed) == ("failed", "A GPU ran out of memory.")
+    assert (state.stage, state.why_failed) == ("failed", training_reason(OUT_OF_GPU_MEMORY))
 
 
 def test_a_log_that_is_out_of_reach_for_good_is_named_by_the_verdict(make_run: Callable[..., Run]) -> None:

@@ -117,28 +117,33 @@ def feed(runs: Runs, clusters: MadeUp, tmp_path: Path) -> RunsFeed:
 
 
 class Follower:
-    """What a follower was told, and how all stands by it."""
+    """A follower of the feed: its events, and the records by them."""
 
     def __init__(self, feed: RunsFeed) -> None:
         self.events: SimpleQueue[RunsChanged] = SimpleQueue()
         self.records: dict[str, RunRecord] = {}
         self.last = RunsChanged()
-        self.told = 0
-        """How often it was told anything."""
+        self.event_count = 0
+        """Number of events received."""
         self.changes: list[str] = []
-        """Ids of the runs that were told to have changed, in order."""
+        """Ids of changed runs, in the order of the events."""
         self.following = feed.follow(self.events.put)
 
     def until(self, condition: Callable[[], object], what: str) -> None:
-        ends = time.monotonic() + DEADLINE_S
-        while not condition():
-            assert time.monotonic() < ends, f"not told: {what}; the last was {self.last}"
-            self.last = self.events.get(timeout=DEADLINE_S)
-            self.told += 1
-            self.changes += [record.run.id for record in self.last.changed]
-            self.records.update({record.run.id: record for record in self.last.changed})
-            for run_id in self.last.gone:
-                del self.records[run_id]
+        def is_fulfilled() -> bool:
+            if not condition():
+                self.take(self.events.get(timeout=DEADLINE_S))
+            return bool(condition())
+
+        until(is_fulfilled, what, look_waits=True)
+
+    def take(self, event: RunsChanged) -> None:
+        self.last = event
+        self.event_count += 1
+        self.changes += [record.run.id for record in event.changed]
+        self.records.update({record.run.id: record for record in event.changed})
+        for run_id in event.gone:
+            del self.records[run_id]
 
     def stage(self, run_id: str) -> str | None:
         record = self.records.get(run_id)
@@ -196,10 +201,10 @@ def test_nothing_is_posted_without_a_change(runs: Runs, make_run: MakeRun, follo
     follower = follow()
     follower.until(lambda: follower.stage("a") == "cancelled", "the run")
     follower.changes.clear()
-    told = follower.told
+    before = follower.event_count
     second = follow()  # whose first event comes after several turns of the first follower's
     second.until(lambda: second.stage("a") == "cancelled", "the run")
-    assert follower.told + follower.events.qsize() == told
+    assert follower.event_count + follower.events.qsize() == before
     runs.save(make_run(id="b", job_state="CANCELLED"))
     follower.until(lambda: follower.stage("b") == "cancelled", "the next run")
     assert set(follower.changes) == {"b"}
@@ -272,14 +277,14 @@ def test_a_job_that_is_not_named_for_long_is_asked_for_until_its_end_is_known(
     follower = follow()
     follower.until(lambda: follower.state("a") == "RUNNING", "it runs")
 
-    def look_thrice() -> None:
+    def look_three_times() -> None:
         before = len(clusters.looks)
         until(lambda: len(clusters.looks) >= before + 3, "it is asked for")
 
     del clusters.jobs["1"]
-    look_thrice()
+    look_three_times()
     later_s = 3600.0
-    look_thrice()
+    look_three_times()
     clusters.jobs = {"1": Job("1", "n", "COMPLETED")}
     follower.until(lambda: follower.state("a") == "COMPLETED", "its end")
 
@@ -314,7 +319,7 @@ def test_an_end_that_could_not_be_saved_is_asked_for_again(
     follower.until(lambda: follower.state("a") == "COMPLETED", "its end")
 
 
-def test_unknown_submissions_are_settled_while_somebody_follows(
+def test_unknown_submissions_are_settled_while_a_follower_exists(
     runs: Runs, make_run: MakeRun, clusters: MadeUp, follow: Follow
 ) -> None:
     lost = make_run(id="a", submission="unknown", job_ids=(), note="No answer yet.")
@@ -327,9 +332,7 @@ def test_unknown_submissions_are_settled_while_somebody_follows(
     assert True not in clusters.attended
 
 
-def test_a_cluster_that_takes_its_time_holds_up_nothing(
-    runs: Runs, make_run: MakeRun, clusters: MadeUp, follow: Follow
-) -> None:
+def test_a_slow_cluster_delays_nothing(runs: Runs, make_run: MakeRun, clusters: MadeUp, follow: Follow) -> None:
     runs.save(make_run(id="a", submission="unknown", job_ids=(), cluster="slow"))
     clusters.may_settle.clear()
     follower = follow()
@@ -358,16 +361,16 @@ def test_waiting_reports_each_reason_and_continues_only_after_passing_errors(
     answers: Iterator[Run | LlmbError] = iter(
         [UnreachableError("No route."), lost, AuthenticationError("The server did not let you in.")]
     )
-    told: list[str] = []
+    messages: list[str] = []
 
     def tell(_run: Run, why: str) -> None:
-        told.append(why)
+        messages.append(why)
         clusters.answers["a"] = next(answers)
 
     clusters.answers["a"] = next(answers)
     with pytest.raises(AuthenticationError):
         feed.settle_with_retries("a", tell, threading.Event(), NonInteractivePrompter(), passing=(UnreachableError,))
-    assert told == ["No route.", "No answer yet."]
+    assert messages == ["No route.", "No answer yet."]
     assert clusters.attended == [True, False, False]
     stop = threading.Event()
     stop.set()

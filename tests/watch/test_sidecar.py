@@ -4,6 +4,7 @@ from pathlib import Path
 
 from llmb_tui.watch.failure import worst
 from llmb_tui.watch.local_run import load_sidecar, save_sidecar
+from tests.kit.reasons import OUT_OF_GPU_MEMORY, training_reason
 
 SCRIPT = b"""\
 export HF_TOKEN=hf_standinstandin
@@ -19,7 +20,7 @@ def test_the_most_telling_line_is_remembered_and_nothing_else(tmp_path: Path) ->
     failure = load_sidecar(tmp_path)
     assert failure is not None
     assert failure.line == "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB"
-    assert failure.reason == "A GPU ran out of memory."
+    assert failure.reason == training_reason(OUT_OF_GPU_MEMORY)
     kept = [path.read_bytes() for path in tmp_path.iterdir()]
     assert kept
     assert not any(b"hf_" in text for text in kept)

@@ -387,8 +387,8 @@ def test_any_chunking_gives_the_same_steps_failure_and_statements(
 
 @pytest.mark.parametrize("piece", [1, 7, 10_000])
 def test_ranks_that_could_not_be_bound_are_counted(piece: int) -> None:
-    told = b"task 3 is not bound to a NUMA node\n[NeMo I] start\n12: task 12 is not bound to a NUMA node\n"
-    log = told + NEMO_340B.encode() + b"task 4 is not bound to a NUMA node\n"
+    notes = b"task 3 is not bound to a NUMA node\n[NeMo I] start\n12: task 12 is not bound to a NUMA node\n"
+    log = notes + NEMO_340B.encode() + b"task 4 is not bound to a NUMA node\n"
     parser = StepParser("nemo2")
     for at in range(0, len(log), piece):
         parser.feed(log[at : at + piece])
@@ -433,7 +433,7 @@ def _nemo_lines(draw: st.DrawFn) -> str:
 def test_a_usual_line_is_read_as_any_other_is(log: str) -> None:
     found = steps_of(log)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(nemo2, "_USUAL", re.compile(rb"(?!)"))
+        patched.setattr(nemo2, "USUAL_LINE", re.compile(rb"(?!)"))
         assert repr(found) == repr(steps_of(log))  # a loss that is no number equals nothing
 
 
@@ -445,7 +445,7 @@ def test_other_bars_hide_no_step(before: str) -> None:
 
 def test_the_lines_of_both_versions_of_nemo_are_usual(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else reading them takes three times as long."""
-    monkeypatch.setattr(nemo2, "_nemo_step", None)
+    monkeypatch.setattr(nemo2, "nemo_step", None)
     newer = NEMO_340B.replace("peak_memory_usage", "max_memory_reserved").replace("memory_all", "max_memory_all")
     newer = newer.replace(" | consumed", " | TFLOPS_per_GPU: 1.601e+03 | consumed")
     first = NEMO_340B.rpartition(" | consumed")[0] + "\n"

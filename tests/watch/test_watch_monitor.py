@@ -14,7 +14,6 @@ from queue import SimpleQueue
 import pytest
 
 from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.errors import LlmbError
@@ -30,15 +29,16 @@ from llmb_tui.store.paths import UserPaths
 from llmb_tui.watch.events import WatchEvent
 from llmb_tui.watch.job_poller import JobPoller
 from llmb_tui.watch.monitor import Monitor
-from llmb_tui.watch.monitor import _receive as monitor_receive
 from llmb_tui.watch.run_records import RunRecords
 from llmb_tui.watch.state import RunState
 from tests.cluster.login_node import Person
 from tests.kit.demo import clear_faults, drop_connections, end_jobs, fault, refuse
+from tests.kit.reasons import OUT_OF_GPU_MEMORY, training_reason
 from tests.kit.runs import NEMOTRON, direct_spec, intended_run, request_for
+from tests.kit.waiting import DEADLINE_S, until
+from tests.kit.watching import Watching
 
 SPEED = 300.0
-DEADLINE_S = 60.0
 IMAGE = b"hsqs, simulated"
 HYDRA = Selection("grok1", "25.02", "314b", "h100", "bf16", 64)
 
@@ -117,46 +117,6 @@ def site(cluster: DemoCluster, tmp_path: Path, catalog: Catalog, monkeypatch: py
     end_jobs(cluster)
 
 
-class Watching:
-    """A monitor in a thread of its own, and every state that it published."""
-
-    def __init__(self, monitor: Monitor, prompter: Prompter | None = None) -> None:
-        self.states: list[RunState] = []
-        self.times: list[float] = []
-        self.stop = threading.Event()
-        self.result: RunState | None = None
-        self._monitor = monitor
-        self._prompter = prompter
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-        self._thread.start()
-
-    def wait_for(self, condition: Callable[[RunState], object]) -> RunState:
-        """The first published state that fits."""
-        ends = time.monotonic() + DEADLINE_S
-        seen = 0
-        while True:
-            for state in self.states[seen:]:
-                if condition(state):
-                    return state
-                seen += 1
-            assert time.monotonic() < ends, f"no such state; the last is {self.states[-1:]}"
-            assert self._thread.is_alive() or seen < len(self.states), f"it ended without: {self.states[-1:]}"
-            time.sleep(0.01)
-
-    def end(self) -> RunState:
-        """The state that `watch` returned."""
-        self._thread.join(DEADLINE_S)
-        assert self.result is not None, f"it goes on: {self.states[-1:]}"
-        return self.result
-
-    def _watch(self) -> None:
-        self.result = self._monitor.watch(self._publish, self.stop, self._prompter)
-
-    def _publish(self, state: RunState) -> None:
-        self.times.append(time.monotonic())
-        self.states.append(state)
-
-
 @pytest.fixture
 def watch(site: Site) -> Iterator[Callable[..., Watching]]:
     started: list[Watching] = []
@@ -190,9 +150,9 @@ def test_from_the_queue_to_the_verdict(site: Site, watch: Watch) -> None:
     assert site.runs.load(run.id).job_state == "COMPLETED"
     assert final == watching.states[-1]
     heading, line = (site.runs.folder(run.id) / "accounting.txt").read_text().splitlines()
-    told = dict(zip(heading.split("|"), line.split("|"), strict=True))
-    assert (told["JobID"], told["State"], told["ExitCode"]) == (run.job_ids[0], "COMPLETED", "0:0")
-    assert (told["NodeList"], told["JobName"]) == (final.job.node_list, final.job.name)
+    row = dict(zip(heading.split("|"), line.split("|"), strict=True))
+    assert (row["JobID"], row["State"], row["ExitCode"]) == (run.job_ids[0], "COMPLETED", "0:0")
+    assert (row["NodeList"], row["JobName"]) == (final.job.node_list, final.job.name)
 
     stages = list(dict.fromkeys(state.stage for state in watching.states))
     order = ["submitted", "queued", "image", "start", "warm-up", "measuring", "done"]
@@ -225,7 +185,7 @@ def test_a_failed_run_has_a_reason_and_no_verdict(site: Site, watch: Watch) -> N
     fault(site.cluster, "fail-at-step", "7")
     final = watch(site.launch()).end()
     assert (final.stage, final.progress.steps_done, final.verdict) == ("failed", 7, None)
-    assert final.why_failed == "A GPU ran out of memory."
+    assert final.why_failed == training_reason(OUT_OF_GPU_MEMORY)
     assert final.progress.failure is not None
     assert "CUDA out of memory" in final.progress.failure.line
     assert "after 7 of 50 steps" in final.no_verdict
@@ -307,11 +267,12 @@ def test_stop_is_heeded_within_half_a_second(
     """After it, news is waited for once more, and never longer than that."""
     waits: list[float] = []
 
-    def receive(inbox: SimpleQueue[WatchEvent], timeout_s: float) -> list[WatchEvent]:
-        waits.append(timeout_s)
-        return monitor_receive(inbox, timeout_s)
+    class Inbox(SimpleQueue[WatchEvent]):
+        def get(self, block: bool = True, timeout: float | None = None) -> WatchEvent:
+            waits.append(threading.TIMEOUT_MAX if timeout is None else timeout)
+            return super().get(block, timeout)
 
-    monkeypatch.setattr("llmb_tui.watch.monitor._receive", receive)
+    monkeypatch.setattr("llmb_tui.watch.monitor.SimpleQueue", Inbox)
     fault(site.cluster, "hang-at-step", "10")
     watching = watch(site.launch())
     watching.wait_for(lambda state: state.progress.steps_done == 10)
@@ -365,11 +326,11 @@ def test_a_job_that_slurm_does_not_know_ends_after_a_while(site: Site, watch: Wa
 
 
 def test_a_run_without_a_job_has_a_reason(site: Site) -> None:
-    run = replace(site.launch(), submission="refused", job_ids=(), note="Slurm rejected the job.")
+    run = replace(site.launch(), submission="refused", job_ids=(), note="a note")
     published: list[RunState] = []
     final = site.monitor(run).watch(published.append, threading.Event())
     assert published == [final]
-    assert (final.stage, final.no_verdict) == ("submitted", "Slurm rejected the job.")
+    assert (final.stage, final.no_verdict) == ("submitted", "a note")
 
 
 def test_after_a_restart_the_newest_log_counts_and_the_old_copy_stays(site: Site, watch: Watch) -> None:
@@ -452,12 +413,20 @@ def test_a_watch_that_is_stopped_does_not_wait_for_an_answer(site: Site) -> None
         may_answer.set()
 
 
+def until_single(site: Site, run: Run, condition: Callable[[RunState], bool]) -> RunState:
+    """State after single queries, once it fulfils the condition."""
+
+    def queried() -> RunState | None:
+        state = site.monitor(run).once()
+        return state if condition(state) else None
+
+    return until(queried, "a single query shows such a state")
+
+
 def test_a_single_query_copies_the_current_log(site: Site) -> None:
     fault(site.cluster, "hang-at-step", "10")
     run = site.launch()
-    ends = time.monotonic() + DEADLINE_S
-    while (state := site.monitor(run).once()).progress.steps_done < 10:
-        assert time.monotonic() < ends, state
+    state = until_single(site, run, lambda state: state.progress.steps_done >= 10)
     assert state.job is not None
     assert (state.stage, state.job.state, state.link) == ("measuring", "RUNNING", "live")
     fault(site.cluster, "controller-down")
@@ -466,8 +435,7 @@ def test_a_single_query_copies_the_current_log(site: Site) -> None:
     assert "squeue" in noted.slurm_note
     fault(site.cluster, "controller-down", None)
     site.session().cancel(run.job_ids[0])
-    while (state := site.monitor(run).once()).stage != "cancelled":
-        assert time.monotonic() < ends, state
+    state = until_single(site, run, lambda state: state.stage == "cancelled")
     assert "after 10 of 50 steps" in state.no_verdict
 
 

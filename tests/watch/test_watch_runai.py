@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +25,7 @@ from llmb_tui.store.paths import UserPaths
 from llmb_tui.watch.state import RunState
 from llmb_tui.watch.timing import Timing
 from tests.kit.runai import Fault, FaultySite, runai_site
-from tests.kit.waiting import until
+from tests.kit.watching import Watching
 from tests.launch.runai.workload_cases import intent, request_of
 
 BF16 = Selection("nemotron4-340b", "25.12", "340b", "h100", "bf16", 256)
@@ -87,41 +86,24 @@ def _with(run: Run, placement: Placement, **spec: Any) -> tuple[Run, str]:
     return replace(run, spec=changed), as_json(creation_request(changed, placement))
 
 
-class Following:
-    """A monitor in a thread of its own, and every state that it published."""
+def following(watched: Watched, run: Run) -> Watching:
+    """Watch a run in a thread, as its screen does."""
+    return Watching(watched.services.feed.monitor(run.id))
 
-    def __init__(self, watched: Watched, run: Run) -> None:
-        self.states: list[RunState] = []
-        self.stop = threading.Event()
-        self._watched, self._run = watched, run
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-        self._thread.start()
 
-    def _watch(self) -> None:
-        self._watched.services.feed.monitor(self._run.id).watch(self.states.append, self.stop)
+def link_notes(watching: Watching) -> set[str]:
+    return {state.link_note for state in watching.states}
 
-    def seen(self, condition: Callable[[RunState], object], what: str) -> RunState:
-        until(lambda: any(condition(state) for state in list(self.states)), what)
-        return next(state for state in list(self.states) if condition(state))
 
-    def reached(self, steps: int) -> RunState:
-        return self.seen(lambda state: state.progress.steps_done >= steps, f"{steps} steps are done")
-
-    def final(self) -> RunState:
-        self._thread.join(60)
-        assert not self._thread.is_alive(), self.states[-1:]
-        return self.states[-1]
-
-    @property
-    def notes(self) -> set[str]:
-        return {state.link_note for state in self.states}
+def steps_done(count: int) -> Callable[[RunState], bool]:
+    return lambda state: state.progress.steps_done >= count
 
 
 @contextlib.contextmanager
 def _site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, speed: float) -> Iterator[Watched]:
     for name in ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("llmb_tui.cluster.runai.api._FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr("llmb_tui.cluster.runai.api.FIRST_PAUSE_S", 0.01)
     with runai_site(tmp_path / "runai", speed=speed) as site:
         made = Watched(tmp_path, site)
         yield made
@@ -209,51 +191,51 @@ def test_events_that_are_refused_hide_no_state(skipped: Watched, status: int) ->
 
 def test_a_line_that_is_cut_and_a_login_that_ends_leave_no_gap(watched: Watched) -> None:
     run = watched.submit()
-    following = Following(watched, run)
+    watching = following(watched, run)
     watched.site.skip(60)
-    following.reached(3)
+    watching.wait_for(steps_done(3))
     for steps in (10, 20, 30):
         watched.site.faults += [Fault("GET", "/workloads", revoked=True), Fault("GET", "/log$", cut_after=700)]
         watched.site.drop_connections()
         watched.site.skip(40)
-        following.reached(steps)
+        watching.wait_for(steps_done(steps))
     watched.site.skip(300)
-    final = following.final()
+    final = watching.end()
     assert (final.stage, final.progress.steps_done) == ("done", 50)
     assert final.verdict is not None
     assert final.verdict.result in ("PASS", "WARN")
     assert watched.copied(run, final) == watched.printed(run)
     kept = watched.services.runs.folder(run.id) / "accounting.txt"
-    (told,) = json.loads(kept.read_text())
-    assert (told["id"], told["phase"], len(told["pods"])) == (run.job_ids[-1], "Completed", 32)
-    assert all(pod["nodeName"] for pod in told["pods"])
-    assert not {"spec", "environmentVariables", "command"} & told.keys()
-    assert not any("began anew" in note or "may be lost" in note for note in following.notes), "nothing was missed"
+    (workload,) = json.loads(kept.read_text())
+    assert (workload["id"], workload["phase"], len(workload["pods"])) == (run.job_ids[-1], "Completed", 32)
+    assert all(pod["nodeName"] for pod in workload["pods"])
+    assert not {"spec", "environmentVariables", "command"} & workload.keys()
+    assert not any("began anew" in note or "may be lost" in note for note in link_notes(watching)), "nothing was missed"
 
 
 def test_a_preempted_workload_comes_back_and_its_new_log_is_marked(watched: Watched) -> None:
     run = watched.submit()
-    following = Following(watched, run)
+    watching = following(watched, run)
     watched.site.skip(100)
-    first = following.reached(5)
+    first = watching.wait_for(steps_done(5))
     watched.site.preempt(run.job_ids[-1])
-    following.seen(lambda state: state.job is not None and "Preempted" in state.job.reason, "it is preempted")
+    watching.wait_for(lambda state: state.job is not None and "Preempted" in state.job.reason, "it is preempted")
     watched.site.skip(40)
     watched.job(run)
     watched.site.skip(600)
-    final = following.final()
+    final = watching.end()
     assert (final.stage, final.progress.steps_done) == ("done", 50)
     assert final.log_name != first.log_name
     assert (watched.services.runs.folder(run.id) / first.log_name).is_file(), "what came before is kept"
     assert watched.copied(run, final) == watched.printed(run)
-    assert any("began anew" in note for note in following.notes)
+    assert any("began anew" in note for note in link_notes(watching))
 
 
 def test_a_workload_that_reaches_its_limit_has_that_reason(watched: Watched) -> None:
     run = watched.submit(time_limit="00:01:30")
-    following = Following(watched, run)
+    watching = following(watched, run)
     watched.site.skip(900)
-    final = following.final()
+    final = watching.end()
     assert final.stage == "timeout"
     assert final.progress.failure is not None
     assert "time limit" in final.progress.failure.reason
@@ -262,17 +244,17 @@ def test_a_workload_that_reaches_its_limit_has_that_reason(watched: Watched) -> 
 def test_without_a_kubeconfig_the_place_of_the_log_is_named(watched: Watched) -> None:
     watched.save(replace(watched.profile, kubeconfig=None))
     run = watched.submit()
-    following = Following(watched, run)
+    watching = following(watched, run)
     watched.site.skip(100)
-    following.seen(lambda state: state.job is not None and state.job.state == "RUNNING", "it runs")
+    watching.wait_for(lambda state: state.job is not None and state.job.state == "RUNNING", "it runs")
     watched.site.skip(900)
-    final = following.final()
+    final = watching.end()
     assert final.job is not None
     assert final.job.state == "COMPLETED"
     assert final.verdict is None
-    said = " ".join({*following.notes, final.no_verdict, final.slurm_note})
-    assert "kubeconfig" in said
-    assert f"https://{watched.profile.place}/workloads" in said
+    text = " ".join({*link_notes(watching), final.no_verdict, final.slurm_note})
+    assert "kubeconfig" in text
+    assert f"https://{watched.profile.place}/workloads" in text
     assert final.no_verdict
 
 
@@ -283,27 +265,27 @@ def test_a_log_that_kubernetes_refuses_ends_the_watch_after_the_job(
     monkeypatch.setattr("llmb_tui.watch.monitor.PATIENCE_S", 0.5)
     watched.site.faults += [Fault("GET", "/log$", 999, status=status)]
     run = watched.submit()
-    following = Following(watched, run)
+    watching = following(watched, run)
     watched.site.skip(100)
-    following.seen(lambda state: state.job is not None and state.job.state == "RUNNING", "it runs")
+    watching.wait_for(lambda state: state.job is not None and state.job.state == "RUNNING", "it runs")
     watched.site.skip(900)
-    final = following.final()
+    final = watching.end()
     assert final.job is not None
     assert final.job.state == "COMPLETED"
     assert "log has not been read to its end" in final.no_verdict
-    assert any(why in note for note in following.notes)
+    assert any(why in note for note in link_notes(watching))
     watched.site.faults.clear()
     assert watched.services.feed.monitor(run.id).once().verdict is not None, "a later look reads it"
 
 
 def test_a_cancel_deletes_the_workload_and_keeps_the_copied_log(watched: Watched) -> None:
     run = watched.submit()
-    following = Following(watched, run)
+    watching = following(watched, run)
     watched.site.skip(100)
-    following.reached(3)
+    watching.wait_for(steps_done(3))
     assert watched.services.feed.cancel(run) == run.job_ids
     watched.site.skip(60)
-    final = following.final()
+    final = watching.end()
     assert final.stage == "cancelled"
     kept = watched.copied(run, final)
     assert kept

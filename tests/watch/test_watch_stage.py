@@ -39,7 +39,7 @@ def test_a_running_job_is_as_far_as_its_log(plan: Plan, started: bool, count: in
     assert stage_of(job("RUNNING"), steps(plan, count), started=started, ended=False) == stage
 
 
-def test_a_job_that_clears_up_says_so(plan: Plan) -> None:
+def test_a_completing_job_is_shown_as_completing(plan: Plan) -> None:
     assert stage_of(job("COMPLETING"), steps(plan, 0), started=False, ended=False) == "completing"
 
 

@@ -12,7 +12,7 @@ from llmb_tui.plan.selection import FIELDS, NOTHING_MORE, ON, RunOptions
 from llmb_tui.wizard.answers import (
     Answers,
     answer,
-    answers_of,
+    answers_from_selection,
     command,
     input_problems,
     selection,
@@ -86,7 +86,7 @@ def test_a_typed_scale_that_is_not_listed_is_previewed_and_not_launchable(catalo
     ("field", "text"),
     [("scale", "0"), ("steps", "0"), ("time_limit", "soon"), ("time_limit", "00:99:00"), ("time_limit", "1:00")],
 )
-def test_what_cannot_be_read_is_said_and_kept(catalog: Catalog, field: str, text: str) -> None:
+def test_invalid_text_is_kept_and_reported(catalog: Catalog, field: str, text: str) -> None:
     answers = answer(Answers(), field, text)
 
     assert [problem.field for problem in input_problems(answers)] == [field]
@@ -96,7 +96,7 @@ def test_what_cannot_be_read_is_said_and_kept(catalog: Catalog, field: str, text
 
 
 @pytest.mark.parametrize("text", ["00:30:00", "12:00:00", "2-00:00:00"])
-def test_a_time_limit_is_handed_on_as_it_was_typed(catalog: Catalog, text: str) -> None:
+def test_time_limit_is_passed_on_as_typed(catalog: Catalog, text: str) -> None:
     chosen = selection(catalog, with_defaults(catalog, answer(Answers(), "time_limit", text)))
 
     assert chosen is not None
@@ -104,7 +104,7 @@ def test_a_time_limit_is_handed_on_as_it_was_typed(catalog: Catalog, text: str) 
 
 
 @pytest.mark.parametrize("field", ["scale", "steps", "time_limit", "profile_start", "load_checkpoint", "profile"])
-def test_an_emptied_field_takes_its_answer_back(field: str) -> None:
+def test_empty_text_removes_the_answer(field: str) -> None:
     typed = {"time_limit": "00:10:00", "load_checkpoint": "/ckpt", "profile": ON}.get(field, "3")
     answers = answer(Answers(), field, typed)
 
@@ -133,7 +133,7 @@ def test_the_answers_of_a_selection_lead_back_to_it(catalog: Catalog) -> None:
             catalog, with_defaults(catalog, given_all(("workload", workload), ("dtype", "fp8"), ("steps", "25")))
         )
         assert chosen is not None
-        assert selection(catalog, with_defaults(catalog, answers_of(chosen, "eos"))) == chosen
+        assert selection(catalog, with_defaults(catalog, answers_from_selection(chosen, "eos"))) == chosen
 
 
 def test_the_command_names_the_same_choice(catalog: Catalog) -> None:
@@ -156,7 +156,7 @@ def test_the_command_names_the_same_choice(catalog: Catalog) -> None:
     assert command(chosen, None).startswith("llmb-tui plan -w nemotron4-340b@25.12 ")
 
 
-def test_the_command_names_what_is_done_beside_the_benchmark(catalog: Catalog) -> None:
+def test_command_has_a_flag_for_each_option(catalog: Catalog) -> None:
     answers = given_all(
         ("workload", "llama3.1@25.04/8b"),
         ("profile", ON),
@@ -174,7 +174,7 @@ def test_the_command_names_what_is_done_beside_the_benchmark(catalog: Catalog) -
     )
 
 
-def test_steps_of_a_profile_wait_while_it_is_off(catalog: Catalog) -> None:
+def test_profile_steps_have_no_effect_while_the_profile_is_off(catalog: Catalog) -> None:
     answers = given_all(("workload", "nemotron4@25.04/15b"), ("profile", ON), ("profile_start", "3"))
     off = answer(answers, "profile", "")
 

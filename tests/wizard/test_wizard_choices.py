@@ -5,7 +5,7 @@ from dataclasses import replace
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.resolved import selections
-from llmb_tui.wizard.answers import Answers, answer, answers_of, selection, with_defaults
+from llmb_tui.wizard.answers import Answers, answer, answers_from_selection, selection, with_defaults
 from llmb_tui.wizard.choices import Choice, choices, details
 
 WORKLOAD = "workload"
@@ -46,8 +46,8 @@ def test_a_gpu_type_that_the_recipe_lacks_is_shown_with_the_reason(catalog: Cata
     assert found["gb200"].disabled_reason == "not in nemotron4@25.04"
 
 
-def test_what_the_recipe_has_but_not_for_this_size_is_shown_with_the_reason(catalog: Catalog) -> None:
-    """No published recipe is like that, but a user's own may be."""
+def test_value_that_is_not_published_for_the_size_is_shown_with_the_reason(catalog: Catalog) -> None:
+    """No shipped recipe is like that, but a custom one may be."""
     recipe = catalog.recipe("nemotron4")
     lean = replace(
         recipe,
@@ -63,12 +63,12 @@ def test_what_the_recipe_has_but_not_for_this_size_is_shown_with_the_reason(cata
     assert offered(own, answers, "dtype")["bf16"].disabled_reason is None
 
 
-def test_strong_scaling_is_shown_with_the_reason_where_only_weak_is_published(catalog: Catalog) -> None:
+def test_strong_scaling_is_shown_with_the_reason_if_only_weak_is_published(catalog: Catalog) -> None:
     weak_only = offered(catalog, answer(Answers(), WORKLOAD, "nemotron4@25.04/15b"), "scaling")
     some = offered(catalog, answer(answer(Answers(), WORKLOAD, "nemotron4-340b@25.12/340b"), "gpu", "h100"), "scaling")
     both = offered(catalog, answer(answer(Answers(), WORKLOAD, "nemotron4-340b@25.12/340b"), "gpu", "gb200"), "scaling")
 
-    assert weak_only["strong"].disabled_reason == "nemotron4@25.04 is weak only"
+    assert weak_only["strong"].disabled_reason == "weak only in nemotron4@25.04"
     assert some["strong"].disabled_reason == "weak only on H100", "it has both on other types"
     assert both["strong"].disabled_reason is None
     assert both["weak"].disabled_reason is None
@@ -87,23 +87,23 @@ def test_scales_say_whether_a_result_is_published(catalog: Catalog) -> None:
 def test_published_is_a_scale_whose_plan_has_a_published_result(catalog: Catalog) -> None:
     for recipe in catalog.recipes:
         for chosen in selections(recipe):
-            found = offered(catalog, answers_of(chosen), "scale")[str(chosen.scale)]
+            found = offered(catalog, answers_from_selection(chosen), "scale")[str(chosen.scale)]
             assert found.published == (plan(catalog, chosen).published is not None), chosen
 
 
-def test_a_time_of_another_release_is_named_as_that(catalog: Catalog) -> None:
+def test_step_time_of_another_release_is_marked(catalog: Catalog) -> None:
     answers = Answers(recipe="nemotron4-340b@25.12", size="340b", gpu="gb200", dtype="fp8")
-    assert offered(catalog, answers, "scale")["128"].detail == "no result   32 nodes  1.483 s in 25.05"
+    assert offered(catalog, answers, "scale")["128"].detail == "no result  32 nodes  1.483 s in 25.05"
 
 
-def test_a_proxy_is_named(catalog: Catalog) -> None:
+def test_reduced_model_is_marked(catalog: Catalog) -> None:
     found = offered(catalog, answer(Answers(), WORKLOAD, "grok1@25.02/314b"), "scale")
 
-    assert "proxy, 2 layers" in found["8"].detail
+    assert "2/64 layers" in found["8"].detail
 
 
-def test_what_can_be_chosen_can_be_launched_and_what_cannot_cannot(catalog: Catalog) -> None:
-    """The reasons here and the errors of the plan are the same truth."""
+def test_only_enabled_choices_can_be_launched(catalog: Catalog) -> None:
+    """A choice is disabled if and only if the plan has an error."""
     for workload in offered(catalog, Answers(), "workload"):
         at_workload = answer(Answers(), WORKLOAD, workload)
         for gpu, gpu_choice in offered(catalog, at_workload, "gpu").items():
@@ -115,7 +115,7 @@ def test_what_can_be_chosen_can_be_launched_and_what_cannot_cannot(catalog: Cata
                 assert plan(catalog, chosen).launchable == possible, chosen
 
 
-def test_listed_scales_can_be_launched_and_disabled_ones_cannot(catalog: Catalog) -> None:
+def test_only_enabled_scales_can_be_launched(catalog: Catalog) -> None:
     answers = answer(answer(Answers(), WORKLOAD, "nemotron4-340b@25.12/340b"), "gpu", "gb200")
     for scaling in ("weak", "strong"):
         scaled = answer(answers, "scaling", scaling)
@@ -132,8 +132,8 @@ def test_details_name_the_source(catalog: Catalog) -> None:
             assert found["source"] == recipe.source
 
 
-def test_access_is_said_to_be_what_nvidias_own_scripts_need(catalog: Catalog) -> None:
-    """Our script needs none."""
+def test_gated_access_is_a_need_of_nvidias_scripts(catalog: Catalog) -> None:
+    """Our script needs no access."""
     found = dict(details(catalog, with_defaults(catalog, answer(Answers(), WORKLOAD, "llama3.1@25.04/8b"))))
     assert found["access"] == "NVIDIA's scripts need meta-llama/Meta-Llama-3-8B"
     assert "access" not in dict(

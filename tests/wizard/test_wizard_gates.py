@@ -1,4 +1,4 @@
-"""What stands against a step, how the rail shows it, which is next, and what a submission lacks."""
+"""Problems and marks of steps, the next step, and what a submission lacks."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.plan.selection import RunOptions
 from llmb_tui.wizard.answers import Answers, answer
 from llmb_tui.wizard.events import ActionRequested
-from llmb_tui.wizard.gates import comes_first, following, mark, problems, statuses, submit_blocker, summary
+from llmb_tui.wizard.gates import mark, next_step, problems, statuses, submit_blocker, summary, unfinished_step
 from llmb_tui.wizard.state import ClusterState, Launch, WizardState
 from llmb_tui.wizard.steps import TITLES, StepId
-from llmb_tui.wizard.transitions import confirmed
+from llmb_tui.wizard.transitions import with_step_confirmed
 from llmb_tui.wizard.update import update
 from tests.wizard.wizard_states import (
     BROKEN,
@@ -53,10 +53,10 @@ def test_going_back_is_never_blocked(catalog: Catalog) -> None:
     assert before == [StepId.WORKLOAD, *list(StepId)[:-1]]
 
 
-def test_a_ready_cluster_and_a_whole_install_are_passed_by(catalog: Catalog) -> None:
-    assert following(on_eos(catalog, READY)) is StepId.REVIEW
-    assert following(on_eos(catalog, ClusterState())) is StepId.CLUSTER
-    assert following(on_eos(catalog, replace(READY, steps=MISSING))) is StepId.INSTALL
+def test_steps_of_a_ready_cluster_and_a_complete_install_are_skipped(catalog: Catalog) -> None:
+    assert next_step(on_eos(catalog, READY)) is StepId.REVIEW
+    assert next_step(on_eos(catalog, ClusterState())) is StepId.CLUSTER
+    assert next_step(on_eos(catalog, replace(READY, steps=MISSING))) is StepId.INSTALL
 
 
 @pytest.mark.parametrize(
@@ -70,14 +70,14 @@ def test_a_ready_cluster_and_a_whole_install_are_passed_by(catalog: Catalog) -> 
         ClusterState(link="failed", unreachable=LOST),
     ],
 )
-def test_a_cluster_is_ticked_only_when_it_answers_and_every_check_passed(
+def test_cluster_step_is_done_only_when_connected_and_every_check_passed(
     catalog: Catalog, cluster: ClusterState
 ) -> None:
     assert mark(on_eos(catalog, cluster), StepId.CLUSTER) != "done"
     assert mark(on_eos(catalog, READY), StepId.CLUSTER) == "done"
 
 
-def test_what_failed_on_the_cluster_flags_its_step(catalog: Catalog) -> None:
+def test_failures_on_the_cluster_flag_their_steps(catalog: Catalog) -> None:
     lost = on_eos(catalog, ClusterState(link="failed", unreachable=LOST))
     assert [problem.reason for problem in problems(lost, StepId.CLUSTER)] == [LOST.what]
     checked = on_eos(catalog, ClusterState(link="connected", preflight=REFUSING))
@@ -87,17 +87,17 @@ def test_what_failed_on_the_cluster_flags_its_step(catalog: Catalog) -> None:
     assert [mark(state, step) for state, step in ((lost, StepId.CLUSTER), (broken, StepId.INSTALL))] == ["flagged"] * 2
 
 
-def test_an_install_that_is_tried_again_is_not_flagged(catalog: Catalog) -> None:
+def test_active_install_is_not_flagged(catalog: Catalog) -> None:
     state = on_eos(catalog, replace(READY, steps=BROKEN, tasks=frozenset({"install"})))
     assert (mark(state, StepId.INSTALL), summary(state, StepId.INSTALL)) == ("open", "installing")
 
 
-def test_a_step_left_forward_is_answered_with_what_it_showed(catalog: Catalog) -> None:
+def test_leaving_a_step_forward_confirms_its_defaults(catalog: Catalog) -> None:
     answers = Answers()
     for step in (StepId.WORKLOAD, StepId.HARDWARE, StepId.SCALE):
         state = state_of(catalog, answers)
         assert mark(state, step) == "open"
-        answers = confirmed(replace(state, step=step)).answers
+        answers = with_step_confirmed(replace(state, step=step)).answers
         assert mark(state_of(catalog, answers), step) == "done"
 
     assert state_of(catalog, answers).proposal.selection == state_of(catalog).proposal.selection
@@ -118,7 +118,7 @@ def test_an_unlisted_scale_flags_the_scale_step(catalog: Catalog) -> None:
     assert mark(state, StepId.HARDWARE) != "flagged"
 
 
-def test_problems_come_worst_first(catalog: Catalog) -> None:
+def test_most_severe_problem_comes_first(catalog: Catalog) -> None:
     order = ("error", "warning", "note")
     for workload in ("grok1@25.02/314b", "nemotron4@25.04/15b"):
         answers = answer(answer(Answers(), "workload", workload), "scale", "96")
@@ -154,23 +154,23 @@ def test_summaries_show_answers_not_defaults(catalog: Catalog) -> None:
         ({"procedure": "upstream"}, "64 GPUs · NVIDIA's scripts"),
     ],
 )
-def test_the_summary_of_the_scale_names_what_was_chosen_beside_it(
+def test_summary_of_the_scale_names_options_and_launch_method(
     catalog: Catalog, changes: dict[str, object], words: str
 ) -> None:
     answers = replace(NEMOTRON, scale=64, **changes)  # type: ignore[arg-type]  # fields of it
     assert summary(state_of(catalog, answers), StepId.SCALE) == words
 
 
-def test_what_comes_first_is_the_cluster_then_the_install(catalog: Catalog) -> None:
-    assert comes_first(on_eos(catalog, ClusterState())) == "The cluster is not ready: step 4 comes first."
+def test_cluster_is_required_before_the_install(catalog: Catalog) -> None:
+    assert unfinished_step(on_eos(catalog, ClusterState())) == "The cluster is not ready. Finish step 4 first."
     missing = on_eos(catalog, replace(READY, steps=MISSING))
-    assert comes_first(missing) == "The install is not whole: step 5 comes first."
-    assert comes_first(on_eos(catalog, READY)) == ""
+    assert unfinished_step(missing) == "The installation is incomplete. Finish step 5 first."
+    assert unfinished_step(on_eos(catalog, READY)) == ""
 
 
-def test_an_error_of_the_plan_and_a_submission_on_its_way_block_a_submission(catalog: Catalog) -> None:
+def test_plan_error_or_active_submission_blocks_a_submission(catalog: Catalog) -> None:
     assert submit_blocker(on_eos(catalog, READY)) == ""
     assert "96" in submit_blocker(state_of(catalog, replace(NEMOTRON, scale=96), EOS.name))
     wizard = Wizard(catalog)
     launch = Launch(draft_of(wizard.request).run, 0.0)
-    assert "one at a time" in submit_blocker(replace(wizard.state, launch=launch))
+    assert "Another run is being submitted" in submit_blocker(replace(wizard.state, launch=launch))

@@ -1,4 +1,4 @@
-"""Another layout than the recipe's: answers, the command, and what is said of it."""
+"""Custom layouts: answers, the command, and messages."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from llmb_tui.plan.selection import LAYOUT, Overrides, Selection
 from llmb_tui.wizard.answers import (
     Answers,
     answer,
-    answers_of,
+    answers_from_selection,
     command,
     layout_text,
     selection,
     value_of,
     with_defaults,
 )
-from llmb_tui.wizard.gates import layout_problems, mark, other_layout, summary
+from llmb_tui.wizard.gates import layout_difference, layout_problems, mark, summary
 from llmb_tui.wizard.steps import StepId
 from tests.wizard.wizard_states import state_of
 
@@ -33,14 +33,14 @@ def planned(catalog: Catalog, **overrides: int) -> Plan:
 
 
 @pytest.mark.parametrize("field", [field.name for field in LAYOUT])
-def test_a_number_is_kept_as_it_was_typed_and_taken_back_when_it_is_emptied(field: str) -> None:
+def test_number_is_kept_as_typed_and_removed_by_empty_text(field: str) -> None:
     answers = answer(Answers(), field, "12")
     assert value_of(answers, field) == "12"
     assert answers.overrides.set_fields() == {field: 12}
     assert answer(answers, field, "") == Answers()
 
 
-def test_a_whole_layout_is_one_answer_and_so_is_the_way_back() -> None:
+def test_whole_layout_can_be_set_and_reset_as_one_answer() -> None:
     answers = answer(answer(Answers(), "mbs", "2"), "layout", "tp=4 vp=1")
     assert answers.overrides == Overrides(tp=4, vp=1)
     assert value_of(answers, "layout") == "tp=4 vp=1"
@@ -53,17 +53,19 @@ def test_a_layout_written_as_a_value_is_read_back(overrides: Overrides) -> None:
 
 
 @pytest.mark.parametrize("text", ["tp", "tp=", "tp=x", "dp=4", "=4", "tp=-1"])
-def test_what_is_no_layout_sets_nothing(text: str) -> None:
+def test_invalid_layout_text_sets_no_override(text: str) -> None:
     assert answer(Answers(), "layout", text).overrides == Overrides()
 
 
-def test_the_answers_of_a_run_with_its_own_layout_lead_back_to_it(catalog: Catalog) -> None:
+def test_answers_of_a_run_with_a_custom_layout_give_its_selection(catalog: Catalog) -> None:
     chosen = replace(NEMOTRON, overrides=EVERY)
-    assert selection(catalog, with_defaults(catalog, answers_of(chosen))) == chosen
+    assert selection(catalog, with_defaults(catalog, answers_from_selection(chosen))) == chosen
 
 
 def test_the_layout_stays_when_an_earlier_answer_changes(catalog: Catalog) -> None:
-    answers = answer(answers_of(replace(NEMOTRON, overrides=Overrides(tp=4))), "workload", "llama3.1@25.04/8b")
+    answers = answer(
+        answers_from_selection(replace(NEMOTRON, overrides=Overrides(tp=4))), "workload", "llama3.1@25.04/8b"
+    )
     chosen = selection(catalog, with_defaults(catalog, answers))
     assert chosen is not None
     assert chosen.overrides == Overrides(tp=4)
@@ -75,39 +77,39 @@ def test_the_command_has_a_flag_for_each_number() -> None:
     assert "--tp" not in command(NEMOTRON, None)
 
 
-def test_a_layout_that_cannot_be_flags_its_step(catalog: Catalog) -> None:
-    answers = answers_of(NEMOTRON)
+def test_impossible_layout_flags_its_step(catalog: Catalog) -> None:
+    answers = answers_from_selection(NEMOTRON)
     assert mark(state_of(catalog, answer(answers, "tp", "3")), StepId.SCALE) == "flagged"
     assert mark(state_of(catalog, answer(answers, "tp", "4")), StepId.SCALE) == "done"
 
 
-def test_the_rail_says_that_it_is_another_one(catalog: Catalog) -> None:
-    answers = answers_of(NEMOTRON)
-    assert summary(state_of(catalog, answer(answers, "tp", "4")), StepId.SCALE) == "64 GPUs · other layout"
+def test_summary_names_a_custom_layout(catalog: Catalog) -> None:
+    answers = answers_from_selection(NEMOTRON)
+    assert summary(state_of(catalog, answer(answers, "tp", "4")), StepId.SCALE) == "64 GPUs · custom layout"
     assert summary(state_of(catalog, answers), StepId.SCALE) == "64 GPUs"
 
 
-def test_where_it_differs_is_said_with_both_values(catalog: Catalog) -> None:
+def test_difference_from_the_published_layout_names_both_values(catalog: Catalog) -> None:
     usual = planned(catalog)
-    assert other_layout(usual, planned(catalog, tp=4, seq_len=8192)) == (
-        "not the published layout: TP 4, not 2; seq 8192, not 4096",
+    assert layout_difference(usual, planned(catalog, tp=4, seq_len=8192)) == (
+        "differs from the published layout: TP 4, not 2; seq 8192, not 4096",
     )
 
 
-def test_the_recipes_own_values_set_by_hand_are_no_other_layout(catalog: Catalog) -> None:
+def test_overrides_with_the_recipes_values_are_no_difference(catalog: Catalog) -> None:
     usual = planned(catalog)
-    assert other_layout(usual, planned(catalog, tp=2, pp=1, vp=1, mbs=2, gbs=256)) == ()
-    assert other_layout(usual, None) == ()
-    assert other_layout(None, usual) == ()
+    assert layout_difference(usual, planned(catalog, tp=2, pp=1, vp=1, mbs=2, gbs=256)) == ()
+    assert layout_difference(usual, None) == ()
+    assert layout_difference(None, usual) == ()
 
 
-def test_beside_an_unlisted_scale_it_is_not_called_published(catalog: Catalog) -> None:
+def test_layout_of_an_unpublished_scale_is_not_called_published(catalog: Catalog) -> None:
     chosen = replace(NEMOTRON, scale=96)
-    words = other_layout(plan(catalog, chosen), plan(catalog, replace(chosen, overrides=Overrides(tp=4))))
-    assert words == ("not the recipe's layout: TP 4, not 2",)
+    words = layout_difference(plan(catalog, chosen), plan(catalog, replace(chosen, overrides=Overrides(tp=4))))
+    assert words == ("differs from the recipe's layout: TP 4, not 2",)
 
 
-def test_errors_and_what_is_unusual_are_told_at_the_fields(catalog: Catalog) -> None:
+def test_layout_problems_are_errors_and_notes_of_its_fields(catalog: Catalog) -> None:
     wrong = layout_problems(planned(catalog, tp=3))
     assert wrong
     assert all(problem.severity == "error" and problem.reason and problem.fix for problem in wrong)
@@ -116,7 +118,7 @@ def test_errors_and_what_is_unusual_are_told_at_the_fields(catalog: Catalog) -> 
     assert layout_problems(planned(catalog)) == ()
 
 
-def test_what_the_readme_prints_otherwise_is_no_fault_of_the_layout(catalog: Catalog) -> None:
+def test_differing_readme_value_is_no_layout_problem(catalog: Catalog) -> None:
     made = plan(catalog, Selection("nemotron4", "25.04", "340b", "h100", "bf16", 256))
     assert "vp" in {problem.field for problem in made.problems}
     assert layout_problems(made) == ()

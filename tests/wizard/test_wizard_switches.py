@@ -1,4 +1,4 @@
-"""What can be switched on at Scale, options."""
+"""Options that can be switched on at Scale, options."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import ON
 from llmb_tui.wizard.answers import Answers, answer, selection, with_defaults
-from llmb_tui.wizard.choices import Switch, no_typing, switches
+from llmb_tui.wizard.choices import Switch, option_refusals, switches
 
 
 def shown(catalog: Catalog, workload: str, *on: str) -> dict[str, Switch]:
@@ -18,7 +18,7 @@ def shown(catalog: Catalog, workload: str, *on: str) -> dict[str, Switch]:
     return {one.field: one for one in switches(catalog, with_defaults(catalog, answers))}
 
 
-def test_each_names_what_it_means_for_the_recipe(catalog: Catalog) -> None:
+def test_switches_show_their_values_for_the_recipe(catalog: Catalog) -> None:
     found = shown(catalog, "llama3.1@25.04/70b")
     details = {
         "profile": "steps 20–25",
@@ -30,7 +30,7 @@ def test_each_names_what_it_means_for_the_recipe(catalog: Catalog) -> None:
     assert not any(found[name].on or found[name].disabled_reason for name in details)
 
 
-def test_what_the_recipe_does_not_have_stays_with_its_reason(catalog: Catalog) -> None:
+def test_unsupported_switches_are_shown_with_the_reason(catalog: Catalog) -> None:
     found = shown(catalog, "llama3.1@24.11/405b", "nccl_trace")
     states = {
         "profile": (False, True),
@@ -42,7 +42,7 @@ def test_what_the_recipe_does_not_have_stays_with_its_reason(catalog: Catalog) -
     assert found["save_checkpoint"].disabled_reason == "not in this recipe"
 
 
-def test_only_what_is_offered_can_be_launched(catalog: Catalog) -> None:
+def test_only_movable_switches_can_be_launched(catalog: Catalog) -> None:
     for recipe in catalog.recipes:
         for size in recipe.models:
             workload = f"{recipe.id}/{size}"
@@ -60,5 +60,6 @@ def test_only_what_is_offered_can_be_launched(catalog: Catalog) -> None:
 )
 def test_where_a_checkpoint_can_be_loaded(catalog: Catalog, workload: str, reason: str) -> None:
     assert (
-        no_typing(catalog, with_defaults(catalog, answer(Answers(), "workload", workload)))["load_checkpoint"] == reason
+        option_refusals(catalog, with_defaults(catalog, answer(Answers(), "workload", workload)))["load_checkpoint"]
+        == reason
     )

@@ -1,4 +1,4 @@
-"""A wizard without a screen: events go in, effects come out and are noted. A cluster and what it may say."""
+"""A wizard without a screen that records its effects, and a cluster with the states that it may report."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from llmb_tui.wizard.events import (
     Event,
     Prepared,
     StepsChanged,
-    StepTaken,
+    StepSelected,
     TaskEnded,
 )
 from llmb_tui.wizard.state import Rules, Task, WizardState
@@ -49,12 +49,12 @@ COMMITS = Check("commits", "Required commits", "ok", "all exist", "2 commits", "
 
 
 def preview(name: ProcedureId, _: Recipe, request: RunRequest | None) -> LaunchPreview:
-    """A launch that nothing stands against."""
+    """A launch without problems."""
     return LaunchPreview(way=name, command="true" if name == "upstream" and request else "")
 
 
 def objections(_: RunRequest, checks: Sequence[Check], steps: Sequence[StepState]) -> dict[ProcedureId, Problem | None]:
-    """What failed says so; what is there corrects it."""
+    """A failed check or step raises the objection; a passed check removes it."""
     marks = [check.status for check in checks if check.id == COMMITS.id]
     if "failed" in marks or any(step.id == COMMITS.id for step in steps):
         return {"upstream": NOT_PUBLIC}
@@ -62,7 +62,7 @@ def objections(_: RunRequest, checks: Sequence[Check], steps: Sequence[StepState
 
 
 def blockers(request: RunRequest, preflight: Preflight | None, steps: Sequence[StepState]) -> tuple[Problem, ...]:
-    """A plan's errors, a cluster that was not found ready, and an install that is not whole."""
+    """Errors of the plan, a cluster that is not ready, and an incomplete install."""
     errors = tuple(problem for problem in request.plan.problems if problem.severity == "error")
     ready = preflight is not None and preflight.passed
     installed = bool(steps) and all(step.status == "done" for step in steps)
@@ -71,17 +71,19 @@ def blockers(request: RunRequest, preflight: Preflight | None, steps: Sequence[S
 
 
 def observed(profile: ClusterProfile) -> tuple[Problem, ...]:
-    """Observer mode."""
-    return (Problem("observer", "error", "It is only looked at.", "Change the profile."),) if profile.read_only else ()
+    """The problem of a read-only cluster."""
+    return (
+        (Problem("observer", "error", "The cluster is read-only.", "Change the profile."),) if profile.read_only else ()
+    )
 
 
 def draft_of(request: RunRequest, run_id: str = "250101120000abcd") -> PreparedRun:
-    """A run that could be submitted."""
+    """A run with its script, ready to submit."""
     return PreparedRun(request, intended_run(request, run_id), "#!sh")
 
 
 class Wizard:
-    """The wizard as its screen holds it."""
+    """The wizard's state, as its screen holds it, with the effects of the last events."""
 
     def __init__(
         self,
@@ -93,66 +95,68 @@ class Wizard:
         rules = Rules(catalog, preview, objections, blockers, observed, PROCEDURES, procedures_on)
         self.state, self.effects = open_wizard(rules, replace(answers, cluster=cluster), profiles)
 
-    def tell(self, *told: Event) -> tuple[Effect, ...]:
-        """Hand over events; the effects of them all."""
+    def send(self, *new_events: Event) -> tuple[Effect, ...]:
+        """Apply events; return all of their effects."""
         self.effects = ()
-        for event in told:
+        for event in new_events:
             self.state, effects = update(self.state, event)
             self.effects += effects
         return self.effects
 
     @property
     def request(self) -> RunRequest:
-        """The present one."""
+        """The current request."""
         request = self.state.proposal.request
         assert request is not None
         return request
 
     @property
     def plan(self) -> Plan:
-        """What would run."""
+        """The current plan."""
         plan = self.state.proposal.plan
         assert plan is not None
         return plan
 
     def step(self) -> StepId:
-        """Where the person is."""
+        """The current step."""
         return self.state.step
 
     def against(self) -> tuple[Problem, ...]:
-        """What stands against NVIDIA's scripts."""
+        """Problems of NVIDIA's scripts."""
         return self.state.proposal.previews["upstream"].problems
 
     def connected(self) -> Wizard:
-        """A person had the cluster looked at: it answers, every check passed, nothing is installed or prepared."""
+        """Probe the cluster: it is connected, every check passed, and nothing is installed or prepared."""
         request = self.request
-        self.tell(
-            ActionRequested("check"), ConnectionChanged(request, "connected"), CheckDone(request, PASSED, whole=True)
+        self.send(
+            ActionRequested("check"),
+            ConnectionChanged(request, "connected"),
+            CheckDone(request, PASSED, is_complete=True),
         )
-        self.tell(StepsChanged(request, MISSING), TaskEnded(request, "probe"), TaskEnded(request, "prepare ahead"))
+        self.send(StepsChanged(request, MISSING), TaskEnded(request, "probe"), TaskEnded(request, "prepare ahead"))
         return self
 
     def installed(self) -> Wizard:
-        """The install is whole, too."""
-        self.connected().tell(StepsChanged(self.request, INSTALLED))
+        """Probe the cluster and complete the install."""
+        self.connected().send(StepsChanged(self.request, INSTALLED))
         return self
 
     def at_review(self) -> Wizard:
-        """Review, with the script."""
-        self.installed().tell(StepTaken(StepId.REVIEW))
-        self.tell(Prepared(self.request, draft_of(self.request)), TaskEnded(self.request, "prepare"))
+        """Go to Review, with the script made."""
+        self.installed().send(StepSelected(StepId.REVIEW))
+        self.send(Prepared(self.request, draft_of(self.request)), TaskEnded(self.request, "prepare"))
         return self
 
     def busy(self, task: Task) -> bool:
-        """Whether that is being done for the present request."""
+        """Whether a task is active for the current request."""
         return task in self.state.cluster.tasks
 
 
 def of_kind(effects: tuple[Effect, ...], *kinds: type) -> tuple[Effect, ...]:
-    """Those of these kinds."""
+    """The effects of these kinds."""
     return tuple(effect for effect in effects if isinstance(effect, kinds))
 
 
 def state_of(catalog: Catalog, answers: Answers = Answers(), cluster: str | None = None) -> WizardState:  # noqa: B008
-    """The state that these answers lead to, on no cluster unless one is named."""
+    """The state for these answers, without a cluster unless one is named."""
     return Wizard(catalog, answers, cluster).state

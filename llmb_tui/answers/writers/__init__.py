@@ -1,1 +1,1 @@
-"""An `Answer` as rows for a terminal, JSON, CSV, Markdown, HTML and SVG: each module is one way to write it."""
+"""Writers of an `Answer`: rows for a terminal, JSON, CSV, Markdown, HTML and SVG."""

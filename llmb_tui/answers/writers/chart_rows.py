@@ -1,4 +1,4 @@
-"""`chart_rows`: a `Chart` in cells, for a terminal. `svg` draws the same chart as a picture. Pure."""
+"""`chart_rows`: a `Chart` in cells for a terminal. `svg` draws the same chart as a picture. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from llmb_tui.answers.writers.plot import UNICODE, Canvas, CellKind, Glyphs, Par
 from llmb_tui.language.quantities import step_time
 
 LEAST_SIZE = (30, 6)
-"""Columns and rows; in less there is nothing to see."""
+"""Minimum columns and rows; a smaller chart is blank."""
 _COLUMNS_A_TICK = 10
 
 _KINDS: dict[Role, CellKind] = {
@@ -32,7 +32,7 @@ def chart_rows(
     """The chart as `height` rows of parts; the parts of a row are exactly `width` cells together.
 
     `size` is (width, height) in cells. Each kind of mark has its own character, so that no colour is needed. The point
-    with the name `this` has a mark of its own, and says its value. `local`: times are in the local zone, else in UTC.
+    with the name `this` has a mark of its own, with its value. `local`: times are in the local zone, else in UTC.
     """
     if this:
         chart = _with_this(chart, this)
@@ -50,8 +50,8 @@ def chart_rows(
     _label_rules(canvas, chart, scale, free)
     for series in chart.series:
         _label_points(canvas, chart, series, scale, free)
-    marks = [f"{_mark(one.role, glyphs)} {one.label}" for one in chart.series]
-    areas = [f"{glyphs.band} {one.label}" for one in chart.bands]
+    marks = [f"{_mark(series.role, glyphs)} {series.label}" for series in chart.series]
+    areas = [f"{glyphs.band} {band.label}" for band in chart.bands]
     indent = " " * (scale.label_width + 2)
     return [
         plot.text_row(f"{chart.y.title}   {'  '.join(marks)}", width),
@@ -62,13 +62,13 @@ def chart_rows(
 
 
 def _with_this(chart: Chart, name: str) -> Chart:
-    """The chart with the point of that name as a series of its own; as it is where there is none."""
-    point = next((point for one in chart.series for point in one.points if point.name == name), None)
+    """The chart with the named point as a separate series; unchanged if no point has that name."""
+    point = next((point for series in chart.series for point in series.points if point.name == name), None)
     if point is None:
         return chart
     others = [
-        replace(one, points=tuple(replace(other, label="") if other.name else other for other in one.points))
-        for one in chart.series
+        replace(series, points=tuple(replace(other, label="") if other.name else other for other in series.points))
+        for series in chart.series
     ]
     this = Series("this", "this run", (replace(point, label=point.label or step_time(point.y)),))
     return replace(chart, series=(*others, this))
@@ -80,12 +80,12 @@ def _mark(role: Role, glyphs: Glyphs) -> str:
 
 
 def _column(chart: Chart, x: float, width: int) -> int:
-    """It may lie outside the plot."""
+    """Column of a value, which may be outside the plot."""
     return round(chart.x.place(x) * (width - 1))
 
 
 def _put(canvas: Canvas, row: int, column: int, part: Part) -> None:
-    """Outside of the plot nothing is drawn."""
+    """Draw one cell, unless it is outside the plot."""
     if 0 <= row < len(canvas) and 0 <= column < len(canvas[0]):
         canvas[row][column] = part
 
@@ -115,13 +115,13 @@ def _draw_rules(canvas: Canvas, chart: Chart, scale: Scale, glyphs: Glyphs) -> N
 
 
 def _label_rules(canvas: Canvas, chart: Chart, scale: Scale, free: Sequence[str]) -> None:
-    """Write the label of a level at its end and that of an upright next to its top, or at a free place."""
+    """Write labels: of a level at its end, of an upright next to its top, or where there is room."""
     width = len(canvas[0])
     for rule in chart.rules:
         text, kind = f" {rule.label} ", _KINDS[rule.role]
         if rule.upright:
-            at = _column(chart, rule.at, width)
-            places = [(row, column) for row in reversed(range(scale.rows)) for column in (at + 1, at - len(text))]
+            x = _column(chart, rule.at, width)
+            places = [(row, column) for row in reversed(range(scale.rows)) for column in (x + 1, x - len(text))]
         else:
             row = scale.row(rule.at)
             places = [(row, column) for column in (width - len(text) - 1, 1, (width - len(text)) // 2)]
@@ -144,7 +144,7 @@ def _draw_series(canvas: Canvas, chart: Chart, series: Series, scale: Scale, gly
 
 
 def _between(chart: Chart, points: Sequence[Point], width: int) -> Iterator[tuple[int, float]]:
-    """(column, value) on the straight lines from point to point."""
+    """(column, value) of the cells on the straight lines between points."""
     for before, after in itertools.pairwise(points):
         left, right = _column(chart, before.x, width), _column(chart, after.x, width)
         for column in range(left + 1, right):
@@ -165,7 +165,7 @@ def _label_points(canvas: Canvas, chart: Chart, series: Series, scale: Scale, fr
 
 
 def _write(canvas: Canvas, places: Sequence[tuple[int, int]], text: str, kind: CellKind, free: Sequence[str]) -> None:
-    """Write a text at the first of these (row, column) places where it covers only `free` characters."""
+    """Write a text at the first (row, column) of `places` where it covers only `free` characters."""
     for row, column in places:
         if 0 <= row < len(canvas) and column >= 0 and column + len(text) <= len(canvas[0]):
             covered = canvas[row][column : column + len(text)]
@@ -175,10 +175,10 @@ def _write(canvas: Canvas, places: Sequence[tuple[int, int]], text: str, kind: C
 
 
 def _ticks(chart: Chart, width: int, *, local: bool) -> str:
-    """The labels of the horizontal axis under their columns."""
+    """Labels of the horizontal axis below their columns."""
     text = ""
     for tick in chart.x.ticks(max(width // _COLUMNS_A_TICK, 2), local=local):
-        at = max(_column(chart, tick.at, width) - len(tick.label) // 2, 0)
-        if (not text or at > len(text)) and at + len(tick.label) <= width:
-            text = text.ljust(at) + tick.label
+        start = max(_column(chart, tick.at, width) - len(tick.label) // 2, 0)
+        if (not text or start > len(text)) and start + len(tick.label) <= width:
+            text = text.ljust(start) + tick.label
     return text

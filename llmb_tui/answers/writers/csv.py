@@ -14,9 +14,9 @@ _FORMULA = ("=", "+", "-", "@")
 
 
 def csv(table: Table) -> str:
-    """Every number in full; an unknown value is empty. Lines end with a newline.
+    """Write a table with every number in full precision and unknown values empty. Lines end with a newline.
 
-    A text that a spreadsheet would evaluate has a `'` before it.
+    A text that a spreadsheet would evaluate gets a `'` in front.
     """
     out = io.StringIO()
     writer = standard_csv.writer(out, lineterminator="\n")
@@ -25,9 +25,9 @@ def csv(table: Table) -> str:
     return out.getvalue()
 
 
-def _text(of: Cell) -> str:
-    cell = bare(of)
-    if isinstance(cell, str):
-        text = clean_line(cell)
+def _text(cell: Cell) -> str:
+    value = bare(cell)
+    if isinstance(value, str):
+        text = clean_line(value)
         return f"'{text}" if len(text) > 1 and text.lstrip().startswith(_FORMULA) else text
-    return "" if cell is None or not math.isfinite(cell) else repr(cell)
+    return "" if value is None or not math.isfinite(value) else repr(value)

@@ -1,4 +1,4 @@
-"""`html`: an answer as one file that needs no network and no script: for a screen, light or dark, and for paper."""
+"""`html`: an answer as a single file without scripts and external resources, for light and dark screens and print."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from llmb_tui.language.states import verdict_label
 from llmb_tui.language.text import clean, clean_line
 
 _WIDE = 8
-"""A table of so many columns is set smaller."""
+"""A table with at least this number of columns has a smaller font."""
 _SHORT = 16
-"""A column of no longer texts is not folded."""
+"""A column whose texts are not longer is not folded."""
 _NO_SLUG = re.compile(r"[^a-z0-9]+")
 _STYLE = Path(__file__).with_name("report.css").read_text("utf-8") + CHART_STYLE
-# Nothing is fetched and nothing runs, whatever a text in here may be.
+# A browser loads and runs nothing from this page, even if a text in it is hostile.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 def html(answer: Answer) -> str:
-    """An answer as an HTML document: what stands before its first section is its head."""
+    """An answer as an HTML document; the blocks outside sections are its head."""
     blocks = answer.make_blocks()
     sections = [block for block in blocks if isinstance(block, Section)]
     body = [
@@ -52,30 +52,30 @@ def html(answer: Answer) -> str:
 
 
 def _contents(sections: Sequence[Section]) -> Iterator[str]:
-    """Where to go, in a document that has parts with parts of their own."""
+    """Links to the sections of level 2, in a document with several levels."""
     if any(section.level > 2 for section in sections):
         links = (
-            f'<li><a href="#{_anchor(section, at)}">{_text(section.title)}</a></li>'
-            for at, section in enumerate(sections)
+            f'<li><a href="#{_anchor(section, index)}">{_text(section.title)}</a></li>'
+            for index, section in enumerate(sections)
             if section.level == 2
         )
         yield f'<nav aria-label="contents"><ul>{"".join(links)}</ul></nav>'
 
 
-def _anchor(section: Section, at: int) -> str:
-    return f"{_NO_SLUG.sub('-', section.title.lower()).strip('-')[:40]}-{at}"
+def _anchor(section: Section, index: int) -> str:
+    return f"{_NO_SLUG.sub('-', section.title.lower()).strip('-')[:40]}-{index}"
 
 
 def _sections(sections: Sequence[Section]) -> Iterator[str]:
-    for at, section in enumerate(sections):
-        name = _anchor(section, at)
+    for index, section in enumerate(sections):
+        name = _anchor(section, index)
         yield f'<section aria-labelledby="{name}">'
         yield f'<h{section.level} id="{name}">{_text(section.title)}</h{section.level}>'
         yield from map(_block, section.blocks)
         yield "</section>"
 
 
-def _block(block: Block) -> str:  # noqa: PLR0911 - one for each kind
+def _block(block: Block) -> str:  # noqa: PLR0911 - one return for each kind
     match block:
         case Text():
             return f"<p>{_text(block.text)}</p>"
@@ -84,17 +84,17 @@ def _block(block: Block) -> str:  # noqa: PLR0911 - one for each kind
         case Bullets():
             return f"<ul>{''.join(f'<li>{_text(item)}</li>' for item in block.items)}</ul>" if block.items else ""
         case Remarks():
-            items = (f"<li>{_text(f'{one.label.text}: {one.text}')}</li>" for one in block.items)
+            items = (f"<li>{_text(f'{remark.label.text}: {remark.text}')}</li>" for remark in block.items)
             return f'<ul class="remarks">{"".join(items)}</ul>'
         case Facts():
-            values = [f"<code>{_text(one.value)}</code>" if one.exact else _text(one.value) for one in block.facts]
+            values = [f"<code>{_text(fact.value)}</code>" if fact.exact else _text(fact.value) for fact in block.facts]
             pairs = zip(block.facts, values, strict=True)
-            return f"<dl>{''.join(f'<dt>{_text(one.label)}</dt><dd>{value}</dd>' for one, value in pairs)}</dl>"
+            return f"<dl>{''.join(f'<dt>{_text(fact.label)}</dt><dd>{value}</dd>' for fact, value in pairs)}</dl>"
         case Grid():
             return _table(block.caption, block.table)
         case Picture():
-            said = " ".join((block.chart.summary, *block.chart.notes))
-            return f"<figure>{svg(block.chart, style=False)}<figcaption>{_text(said)}</figcaption></figure>"
+            caption = " ".join((block.chart.summary, *block.chart.notes))
+            return f"<figure>{svg(block.chart, style=False)}<figcaption>{_text(caption)}</figcaption></figure>"
         case Listing():
             listing = f"<pre><code>{escape(clean(block.text))}</code></pre>"
             return f"<details><summary>{_text(block.title)}</summary>{listing}</details>"
@@ -109,19 +109,19 @@ def _banner(banner: Banner) -> str:
 
 
 def _table(caption: str, table: Table) -> str:
-    """Numbers stand at the right; the first column names the row."""
+    """A table with numbers aligned to the right; the first column is the heading of its row."""
     texts = table.texts()
-    short = [all(len(row[at]) <= _SHORT for row in texts) for at in range(len(table.headings))]
+    short = [all(len(row[index]) <= _SHORT for row in texts) for index in range(len(table.headings))]
     kinds = ["number" if right else "short" if few else "" for right, few in zip(table.numeric, short, strict=True)]
-    sides = [f' class="{kind}"' if kind else "" for kind in kinds]
+    classes = [f' class="{kind}"' if kind else "" for kind in kinds]
     head = "".join(
-        f'<th scope="col"{side}>{_text(text)}</th>' if text else f"<td{side}></td>"
-        for text, side in zip(table.headings, sides, strict=True)
+        f'<th scope="col"{each}>{_text(text)}</th>' if text else f"<td{each}></td>"
+        for text, each in zip(table.headings, classes, strict=True)
     )
     rows = ""
     for row in texts:
-        cells = (f"<td{side}>{_text(text)}</td>" for text, side in zip(row[1:], sides[1:], strict=True))
-        rows += f'<tr><th scope="row"{sides[0]}>{_text(row[0])}</th>{"".join(cells)}</tr>'
+        cells = (f"<td{each}>{_text(text)}</td>" for text, each in zip(row[1:], classes[1:], strict=True))
+        rows += f'<tr><th scope="row"{classes[0]}>{_text(row[0])}</th>{"".join(cells)}</tr>'
     kind = ' class="wide"' if len(table.headings) >= _WIDE else ""
     inside = f"<caption>{_text(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody>"
     return f'<div class="table" role="region" tabindex="0" aria-label="table"><table{kind}>{inside}</table></div>'

@@ -1,4 +1,4 @@
-"""`report_json`: an answer that is a report as a JSON object: sections of blocks, each with its kind."""
+"""`report_json`: a report as a JSON object with sections of blocks, each with its kind."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from llmb_tui.answers.table import bare
 
 
 def report_json(answer: Answer) -> dict[str, Any]:
-    """The document of a report: its verdicts, then its sections; blocks outside of both are not in it."""
+    """JSON object of a report: its verdicts and its sections, without blocks outside sections."""
     blocks = answer.make_blocks()
     return {
         "title": answer.title,
@@ -27,13 +27,13 @@ def report_json(answer: Answer) -> dict[str, Any]:
     }
 
 
-def _block(block: Block) -> dict[str, Any]:  # noqa: PLR0911 - one for each kind
+def _block(block: Block) -> dict[str, Any]:  # noqa: PLR0911 - one return for each kind
     match block:
         case Grid():
             rows = [[bare(cell) for cell in row] for row in block.table.rows]
             return {"kind": "table", "caption": block.caption, "headings": list(block.table.headings), "rows": rows}
         case Facts():
-            return {"kind": "facts", "facts": [{"label": one.label, "value": one.value} for one in block.facts]}
+            return {"kind": "facts", "facts": [{"label": fact.label, "value": fact.value} for fact in block.facts]}
         case Picture():
             return {"kind": "chart", "name": block.name, **_chart(block.chart)}
         case Banner():
@@ -47,9 +47,9 @@ def _block(block: Block) -> dict[str, Any]:  # noqa: PLR0911 - one for each kind
         case Text():
             return {"kind": "text", "text": block.text}
         case Section():
-            return {"kind": "section", "title": block.title, "blocks": [_block(one) for one in block.blocks]}
+            return {"kind": "section", "title": block.title, "blocks": [_block(part) for part in block.blocks]}
 
 
 def _chart(chart: Chart) -> dict[str, Any]:
-    series = [{"label": one.label, "points": [[point.x, point.y] for point in one.points]} for one in chart.series]
-    return {"title": chart.title, "summary": chart.summary, "x": chart.x.name(), "y": chart.y.title, "series": series}
+    lines = [{"label": line.label, "points": [[point.x, point.y] for point in line.points]} for line in chart.series]
+    return {"title": chart.title, "summary": chart.summary, "x": chart.x.name(), "y": chart.y.title, "series": lines}

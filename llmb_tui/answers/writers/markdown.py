@@ -1,4 +1,4 @@
-"""`markdown`: an answer as Markdown, as GitHub, pandoc and a terminal read it. Texts are no markup."""
+"""`markdown`: an answer as Markdown for GitHub, pandoc and a terminal. Markup in texts is escaped."""
 
 from __future__ import annotations
 
@@ -22,38 +22,38 @@ from llmb_tui.answers.blocks import (
 from llmb_tui.answers.table import Table
 from llmb_tui.language.text import clean, clean_line
 
-# What means something at the beginning of a line only.
+# Characters that are markup only at the beginning of a line.
 _LEADING = re.compile(r"^(\s*\d*)([-+#=:]|(?<=\d)[.)])(?=\s|$|[-=#:])")
 _TICKS = re.compile("`+")
 _MARKUP = re.compile(r"([\\`*_\[\]<>&|~$^])")
 
 
 def markdown(answer: Answer, pictures: Mapping[str, str] = {}) -> str:
-    """An answer as a document; a chart is its summary, and its picture if `pictures` (path by name) has one."""
+    """An answer as a document. A chart is its summary, with a picture if `pictures` has a path for its name."""
     head = [f"# {escaped(answer.title)}", *([escaped(answer.subtitle)] if answer.subtitle else [])]
     foot = ["---", escaped(answer.made)] if answer.made else []
     return "\n\n".join((*head, blocks_markdown(answer.make_blocks(), pictures), *foot)) + "\n"
 
 
 def blocks_markdown(blocks: Iterable[Block], pictures: Mapping[str, str] = {}) -> str:
-    """Blocks alone, without a line's end after the last one."""
+    """Blocks as Markdown, without a newline at the end."""
     return "\n\n".join(part for block in blocks for part in _block(block, pictures))
 
 
 def escaped(text: str) -> str:
-    """A text on one line, in which nothing is markup."""
+    """A single-line text in which markup is escaped."""
     return _LEADING.sub(r"\1\\\2", unmarked(clean_line(text)))
 
 
 def table_markdown(table: Table) -> str:
-    """A table as GitHub and pandoc read it, numbers to the right. Texts are no markup."""
+    """A table in the syntax of GitHub and pandoc, with numbers aligned to the right and markup escaped."""
     lines = [[unmarked(text) for text in row] for row in (table.headings, *table.texts())]
     rule = ["---:" if right else "---" for right in table.numeric]
     return "".join(f"| {' | '.join(line)} |\n" for line in (lines[0], rule, *lines[1:]))
 
 
 def unmarked(text: str) -> str:
-    """A text in which nothing is Markdown, wherever in a line it stands."""
+    """A text whose markup is escaped, except markup at the beginning of a line."""
     return _MARKUP.sub(r"\\\1", text)
 
 
@@ -69,7 +69,7 @@ def _block(block: Block, pictures: Mapping[str, str]) -> Iterator[str]:
     elif isinstance(block, Section):
         yield from _section(block, pictures)
     elif isinstance(block, Remarks):
-        lines = (f"{one.label.word}: {one.text}" if one.label.word else one.text for one in block.items)
+        lines = (f"{each.label.word}: {each.text}" if each.label.word else each.text for each in block.items)
         yield "\n".join(f"- {escaped(line)}" for line in lines)
     elif isinstance(block, Bullets):
         if block.items:
@@ -105,7 +105,7 @@ def _banner(banner: Banner) -> str:
 
 
 def _code(text: str) -> str:
-    """Letter by letter; the marks around it are more than it has in a row."""
+    """A text as inline code, between more backticks than it has in a row."""
     text = clean_line(text)
     ticks = "`" * (1 + max((len(match) for match in _TICKS.findall(text)), default=0))
     room = " " if "`" in text else ""

@@ -1,4 +1,4 @@
-"""Parts of charts in cells: characters, the rows of a plot and their labels. Pure."""
+"""Elements of charts in cells: characters, the rows of a plot and their labels. Pure."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Canvas = list[list[Part]]
 """The cells of a plot, the lowest row first."""
 
 _SAME = 1e-6
-"""Values that differ by no more than this part of them are drawn as one: no label that fits tells them apart."""
+"""Relative difference up to which values are drawn as equal: a label with more digits would not fit."""
 _FACTORS = (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
 
 
 @dataclass(frozen=True, slots=True)
 class Glyphs:
-    """The characters that a chart is drawn with."""
+    """Characters for drawing a chart."""
 
     tick: str = "┤"
     edge: str = "│"
@@ -49,40 +49,40 @@ ASCII = Glyphs("+", "|", ":", "-", "|", (".", "'"), ("'", "."), "^", "v", "<", "
 
 
 def terminal_glyphs() -> Glyphs:
-    """The characters that this terminal's encoding has."""
+    """Characters that the terminal's encoding supports."""
     encoding = sys.__stdout__.encoding if sys.__stdout__ else "ascii"
     return UNICODE if encoding.lower().startswith("utf") else ASCII
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Rows of the plot in its unit: row 0 is the lowest, each row is `step` higher."""
+    """Values of the rows of a plot: row 0 is the lowest, and each further row is `step` higher."""
 
     bottom: float
     step: float
     rows: int
 
     def row(self, value: float) -> int:
-        """The row nearest to a value; it may lie outside the plot."""
-        # Half a row counts up for every value, so that what is inside the band is drawn inside it.
+        """The row nearest to a value, which may be outside the plot."""
+        # A half is rounded up for every value, so that values inside the band are drawn inside it.
         return math.floor((value - self.bottom) / self.step + 0.5)
 
     def rows_between(self, low: float, high: float) -> range:
-        """Those rows of the plot that a range covers."""
+        """Rows of the plot that a range of values covers."""
         return range(max(self.row(low), 0), min(self.row(high), self.rows - 1) + 1)
 
     def label(self, row: int) -> str:
-        """The value of a row, as far as the rows are apart."""
+        """The value of a row, with the decimals that the distance between rows needs."""
         return tick_label(self.bottom + row * self.step, self.step)
 
     @property
     def label_width(self) -> int:
-        """Cells of the longest label."""
+        """Width of the longest label, in cells."""
         return max(len(self.label(0)), len(self.label(self.rows - 1)))
 
 
 def round_scale(low: float, high: float, rows: int) -> Scale:
-    """A scale with round labels that holds both values; `low` must not be negative."""
+    """A scale with round labels that contains both values; `low` must not be negative."""
     if high - low <= high * _SAME:
         low, high = low * 0.95, high * 1.05 or 1.0
     gaps = max(rows - 1, 1)
@@ -95,22 +95,22 @@ def round_scale(low: float, high: float, rows: int) -> Scale:
 
 
 def blank(width: int, rows: int) -> Canvas:
-    """A plot on which nothing is drawn yet."""
+    """An empty plot."""
     return [[(" ", "blank")] * width for _ in range(rows)]
 
 
 def text_row(text: str, width: int) -> list[Part]:
-    """A line of the chart beside its plots, as wide as all others."""
+    """A line of text in a chart, as wide as the chart."""
     return [(text[:width].ljust(width), "axis")]
 
 
 def labelled(scale: Scale, canvas: Canvas, glyphs: Glyphs, label_width: int = 0) -> list[list[Part]]:
-    """The rows of a plot from its top, each behind its label; on a high plot every other row has one."""
+    """Rows of a plot from top to bottom, each after its label; in a high plot every other row has a label."""
     width = max(label_width, scale.label_width)
     rows: list[list[Part]] = []
     for row in reversed(range(scale.rows)):
-        named = scale.rows <= 5 or row % 2 == 0
-        label = scale.label(row) if named else ""
-        cells: list[Part] = [(f"{label:>{width}} {glyphs.tick if named else glyphs.edge}", "axis"), *canvas[row]]
+        has_label = scale.rows <= 5 or row % 2 == 0
+        label = scale.label(row) if has_label else ""
+        cells: list[Part] = [(f"{label:>{width}} {glyphs.tick if has_label else glyphs.edge}", "axis"), *canvas[row]]
         rows.append([("".join(text for text, _ in part), kind) for kind, part in groupby(cells, key=itemgetter(1))])
     return rows

@@ -1,6 +1,6 @@
-"""`rows`: blocks as rows for a terminal: a screen folds and colours them, a verb prints their text. Pure."""
+"""`rows`: blocks as rows for a terminal. A screen folds and colours them, a verb prints their text. Pure."""
 
-# ruff: noqa: PLC0415 - charts are imported for an answer that has one
+# ruff: noqa: PLC0415 - the modules of charts are imported only for an answer with a chart
 from __future__ import annotations
 
 import sys
@@ -31,35 +31,35 @@ if TYPE_CHECKING:
 _GAP = 2
 """Cells between two columns of a table."""
 _LEAST_FOLDED, _LEAST_LAST = 24, 20
-"""Cells of a column whose texts are folded, and of a last column."""
+"""Minimum width in cells of a column whose texts are folded, and of a last column."""
 _WIDEST_LABEL = 22
-"""Cells of the labels of facts; a longer one has a row of its own."""
+"""Maximum width in cells of the labels of facts; a longer label gets its own row."""
 _CHART_HEIGHT, _WIDEST_CHART = 13, 100
 _DIFF_TONES: dict[str, Tone] = {"+": "good", "-": "bad", "@": "active"}
 
 
 class Span(NamedTuple):
-    """A text in one look."""
+    """A text in a single style."""
 
     text: str
     tone: Tone = "plain"
     strong: bool = False
     chart: CellKind | None = None
-    """The part of a chart that it draws, which has a look of its own."""
+    """Part of a chart that the text draws, which has its own style."""
 
 
 Spans = tuple[Span, ...]
 
 
 class Row(NamedTuple):
-    """A row, or a paragraph: `body` is folded at the width, and its further lines stand under its first word."""
+    """A row or a paragraph: `body` is folded at the width, and its further lines are aligned with its first word."""
 
     head: Spans
     body: Spans = ()
 
     @property
     def text(self) -> str:
-        """The row without its look."""
+        """The text of the row without styles."""
         return "".join(span.text for span in (*self.head, *self.body)).rstrip()
 
 
@@ -67,9 +67,9 @@ BLANK = Row(())
 
 
 def rows(blocks: Iterable[Block], width: int | None = None) -> Iterator[Row]:
-    """Rows of blocks, separated by blank rows. `width` is None for a pipe or a file, in which nothing is folded."""
-    for at, block in enumerate(blocks):
-        if at:
+    """Rows of blocks, separated by blank rows. `width` is None for a pipe or a file, for which no text is folded."""
+    for index, block in enumerate(blocks):
+        if index:
             yield BLANK
         yield from _block(block, width)
 
@@ -121,7 +121,7 @@ def _facts(facts: Facts, width: int | None) -> Iterator[Row]:
 
 
 def _grid(grid: Grid, width: int | None) -> Iterator[Row]:
-    """Columns where they fit, else as the grid folds."""
+    """A table in columns if they fit, else in the layout that the grid names."""
     table, widths = grid.table, _widths(grid.table)
     room = sys.maxsize if width is None else width - _GAP * (len(widths) - 1)
     if sum(widths) <= room:
@@ -135,9 +135,9 @@ def _grid(grid: Grid, width: int | None) -> Iterator[Row]:
 
 
 def table_rows(table: Table, *, folds_last: bool = False) -> Iterator[Row]:
-    """A heading, and a row for each row of a table; the decimal points of a column of numbers are aligned.
+    """The headings and the rows of a table; the decimal points of a column of numbers are aligned.
 
-    `folds_last`: the texts of the last column may be folded.
+    `folds_last`: the texts of the last column can be folded.
     """
     texts = _aligned(table)
     yield Row((Span((" " * _GAP).join(texts[0]).rstrip(), "quiet"),))
@@ -148,21 +148,21 @@ def table_rows(table: Table, *, folds_last: bool = False) -> Iterator[Row]:
 
 
 def _aligned(table: Table) -> list[list[str]]:
-    """The headings and the rows, each cell as wide as its column."""
+    """Headings and rows, each cell as wide as its column."""
     rows = [list(table.headings), *table.texts()]
-    for at, right in enumerate(table.numeric):
+    for index, right in enumerate(table.numeric):
         if right:
-            fractions = [len(row[at]) - len(row[at].partition(".")[0]) for row in rows[1:]]
+            fractions = [len(row[index]) - len(row[index].partition(".")[0]) for row in rows[1:]]
             for row, fraction in zip(rows[1:], fractions, strict=True):
-                row[at] += " " * (max(fractions) - fraction)
-        width = max(len(row[at]) for row in rows)
+                row[index] += " " * (max(fractions) - fraction)
+        width = max(len(row[index]) for row in rows)
         for row in rows:
-            row[at] = f"{row[at]:>{width}}" if right else f"{row[at]:<{width}}"
+            row[index] = f"{row[index]:>{width}}" if right else f"{row[index]:<{width}}"
     return rows
 
 
 def _cell(cell: Cell) -> tuple[str, Tone]:
-    """Text and tone of a cell; a state has its word alone."""
+    """Text and tone of a cell; a state has its word without the glyph."""
     return cell_text(cell), toned_text(cell)[1]
 
 
@@ -171,7 +171,7 @@ def _widths(table: Table) -> list[int]:
 
 
 def _parts(table: Table, first: int, width: int) -> Iterator[Row]:
-    """As many columns as fit behind the first one, whose width is `first`, then the next ones; all of one width."""
+    """Groups of as many columns as fit after the first one, whose width is `first`; all columns have the same width."""
     texts = [list(table.headings), *table.texts()]
     tones: list[list[Tone]] = [["quiet"] * len(texts[0]), *([_cell(cell)[1] for cell in row] for row in table.rows)]
     count, room = len(texts[0]) - 1, max(width - first, _GAP + 1)
@@ -183,14 +183,14 @@ def _parts(table: Table, first: int, width: int) -> Iterator[Row]:
             yield BLANK
         for row, row_tones in zip(texts, tones, strict=True):
             cells = [wrap(text, column) for text in row[begin : begin + fitting]]
-            for at, parts in enumerate(zip_longest(*cells, fillvalue="")):
-                name = Span(f"{'' if at else row[0]:<{first}}", "quiet")
+            for index, parts in enumerate(zip_longest(*cells, fillvalue="")):
+                name = Span(f"{'' if index else row[0]:<{first}}", "quiet")
                 shown = zip(parts, row_tones[begin : begin + fitting], strict=True)
                 yield Row((name, *(Span(f"{' ' * _GAP}{text:<{column}}", tone) for text, tone in shown)))
 
 
 def _records(table: Table) -> Iterator[Row]:
-    """Each row under its first cell."""
+    """Each row as a record below its first cell."""
     for row in table.rows:
         first, *others = map(_cell, row)
         spans: list[Span] = []

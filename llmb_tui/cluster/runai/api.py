@@ -52,7 +52,8 @@ _MAY_BE_DONE = (200, 408, *range(500, 600))
 """Statuses after which the request may have been done: a gateway that did not wait for the answer also sends them.
 200: the answer was malformed."""
 _TRIES = 4
-_FIRST_PAUSE_S = 0.5
+FIRST_PAUSE_S = 0.5
+"""Pause before the first repetition, seconds; each further pause is twice as long."""
 _LONGEST_PAUSE_S = 10.0
 _PAGE = 100
 _MOST_PAGES = 20
@@ -72,11 +73,13 @@ class RunaiApi(AnswerCache):
     def __init__(self, profile: RunaiProfile, secret: Callable[[], str | None], *, within_s: float = WITHIN_S) -> None:
         """Raises LlmbError if a file of certificates cannot be used."""
         self.profile = profile
-        self._within_s = within_s
+        self.within_s = within_s
+        """Deadline of a request with its repetitions, seconds."""
         self._server = HttpsServer(profile.base_url, trusting(bundle_of(), profile.ca_file))
         self._path = urlsplit(profile.base_url).path.rstrip("/")
         self._token = Token(self._server.name, profile.app_id, secret, self._grant)
-        self._closed = threading.Event()
+        self.closed = threading.Event()
+        """Set by `close`; waiting between repetitions ends with it."""
         self.skew_s: float | None = None
         """Seconds by which the server's clock is ahead of this machine's; None before the first answer."""
 
@@ -87,11 +90,11 @@ class RunaiApi(AnswerCache):
 
     def close(self) -> None:
         """Stop all waiting between repetitions permanently."""
-        self._closed.set()
+        self.closed.set()
 
     def reach(self) -> None:
         """Check without a login that the server answers and has a trusted certificate."""
-        self._server.reach(time.monotonic() + self._within_s)
+        self._server.reach(time.monotonic() + self.within_s)
 
     def log_in(self, *, is_new_secret: bool = False) -> None:
         """Request a token unless there is a valid one.
@@ -100,7 +103,7 @@ class RunaiApi(AnswerCache):
         """
         if is_new_secret:
             self._token.forget_refusal()
-        self._token.value(time.monotonic() + self._within_s)
+        self._token.value(time.monotonic() + self.within_s)
 
     def project(self) -> Project | None:
         """Find the profile's project; None if the application sees no project of that name."""
@@ -248,7 +251,7 @@ class RunaiApi(AnswerCache):
 
     def _unknown_outcome(self, name: str, lost: LlmbError) -> DisconnectedError:
         return DisconnectedError(
-            f"It is not known whether the workload {name} was created.",
+            f"It is unknown whether the workload {name} was created.",
             f"{lost.what} {lost.why}".rstrip(),
             "The program looks it up by its name, and does not send it again before the outcome is known.",
         )
@@ -321,7 +324,7 @@ class RunaiApi(AnswerCache):
         repeat: bool = False,
     ) -> Response:
         """Send a request and return its successful answer. `repeat`: it may be repeated after an unknown outcome."""
-        ends = time.monotonic() + self._within_s
+        ends = time.monotonic() + self.within_s
         path = (self._path if base is None else base) + path
         content = None if body is None else json.dumps(body, separators=(",", ":")).encode()
         token, may_be_done = self._token.value(ends), False
@@ -356,7 +359,7 @@ class RunaiApi(AnswerCache):
 
     def _repeatedly(self, send: Callable[[], Response], action: str, ends: float, repeat: bool) -> Response:
         """Return the answer of the last try. The pauses are those that the server requests, up to the deadline."""
-        pause_s = _FIRST_PAUSE_S
+        pause_s = FIRST_PAUSE_S
         for remaining in reversed(range(_TRIES)):
             wait_s = pause_s
             failure: LlmbError
@@ -372,7 +375,7 @@ class RunaiApi(AnswerCache):
                     return answer
                 failure = refusal(self._server.name, action, answer)
                 wait_s = _retry_after(answer, self.server_time) or pause_s
-            if time.monotonic() + wait_s >= ends or self._closed.wait(wait_s):
+            if time.monotonic() + wait_s >= ends or self.closed.wait(wait_s):
                 raise failure
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
         raise AssertionError

@@ -11,7 +11,7 @@ from llmb_tui.store import secret_store
 
 VARIABLE = "APP_SECRET"
 """Environment variable of the recipes for the secret."""
-_known: dict[str, str] = {}
+known_secrets: dict[str, str] = {}
 """Known secrets of all applications, so that a change of a profile does not cause a new question."""
 
 
@@ -35,16 +35,16 @@ class AppSecret:
     def __call__(self) -> str | None:
         """Return the secret; None if it is unknown."""
         with self._lock:
-            if not self._was_searched and self._name not in _known:
+            if not self._was_searched and self._name not in known_secrets:
                 self._was_searched = True
                 if secret := (os.environ.get(VARIABLE) if self._may_use_environment else None) or self._from_keyring():
-                    _known[self._name] = secret
-            return _known.get(self._name)
+                    known_secrets[self._name] = secret
+            return known_secrets.get(self._name)
 
     def give(self, value: str) -> None:
         """Set the secret as long as this program runs."""
         with self._lock:
-            _known[self._name] = value
+            known_secrets[self._name] = value
 
     def ask(self, prompter: Prompter) -> bool:
         """Ask the user for the secret; False if none was entered."""

@@ -30,8 +30,8 @@ from llmb_tui.language.quantities import duration
 _HUMAN_TRIES = 3
 _SERVER_DEADLINE_S = 30.0
 _ENDING_S = 0.05
-# An agent may wait for a person to touch a token.
-_KEY_DEADLINE_S = 60.0
+KEY_DEADLINE_S = 60.0
+"""Deadline of a login with a key, seconds: an agent may wait for a person to touch a token."""
 _BANNER_BYTES = 16384
 
 
@@ -174,7 +174,7 @@ class Login:
         if key is None:
             self._tried.append(f"{candidate.name} (not unlocked)")
             return None
-        remaining = self._try(candidate.name, partial(self._requests.sign_in, self._user, key), _KEY_DEADLINE_S)
+        remaining = self._try(candidate.name, partial(self._requests.sign_in, self._user, key), KEY_DEADLINE_S)
         if remaining is not None:
             self._passed.append(candidate)
         return remaining

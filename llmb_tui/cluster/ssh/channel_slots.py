@@ -7,12 +7,14 @@ import time
 from collections.abc import Callable
 
 _MOST = 8  # sshd's MaxSessions is 10 by default
-# A refusal may be caused by commands that were abandoned here and still run on the server.
-_BELIEVED_S = 60.0
+BELIEVED_S = 60.0
+"""Time for which a refusal limits the number of sessions, seconds: it may be caused by commands that were abandoned
+here and still run on the server."""
 # A session that has just ended here may still end on the server: a refusal then does not show their number.
 _LINGERS_S = 1.0
-# Turns are long enough for a stream to make progress, and for a login node not to start commands all the time.
-_TURN_S = 2.0
+TURN_S = 2.0
+"""Duration of a stream's turn, seconds: long enough for it to make progress, and for a login node not to start commands
+all the time."""
 
 
 class ChannelSlots:
@@ -38,7 +40,7 @@ class ChannelSlots:
         while True:
             with self._changed:
                 now = time.monotonic()
-                if self._in_use < (self._most if now - self._learned_at < _BELIEVED_S else _MOST):
+                if self._in_use < (self._most if now - self._learned_at < BELIEVED_S else _MOST):
                     self._in_use += 1
                     return True
                 if now >= ends:
@@ -72,7 +74,7 @@ class ChannelSlots:
     def register_stream(self, give_way: Callable[[], None], turn_s: float | None = None) -> None:
         """Register a stream that holds a slot: after its turn, `give_way` may be called to free the slot."""
         with self._changed:
-            self._streams[give_way] = time.monotonic() + (_TURN_S if turn_s is None else turn_s)
+            self._streams[give_way] = time.monotonic() + (TURN_S if turn_s is None else turn_s)
             self._changed.notify_all()
 
     def unregister_stream(self, give_way: Callable[[], None]) -> None:

@@ -24,8 +24,8 @@ from llmb_tui.cluster.ssh.sockets import ForwardedSocket, ProxyCommand, open_tcp
 # Without this handler, paramiko's tracebacks would be printed over the screen.
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
-# A busy server refuses connections at random: try again for a few seconds.
-_REFUSED_S = 8.0
+REFUSED_S = 8.0
+"""Time for which a refused connection is tried again, seconds: a busy server refuses connections at random."""
 _FIRST_PAUSE_S = 0.3
 # With MaxAuthTries at sshd's default of 6 this offers more keys than any user has.
 _MOST_CONNECTIONS = 6
@@ -82,7 +82,7 @@ def _reach(
     settings: HostSettings, before: _Hop | None, prompter: Prompter, accepted: AcceptedKeys, opened: ExitStack
 ) -> LoginTransport:
     """Make a transport with a known host key; `opened` closes it. Try again if a busy server refuses."""
-    gives_up = time.monotonic() + _REFUSED_S
+    gives_up = time.monotonic() + REFUSED_S
     pause_s = _FIRST_PAUSE_S
     while True:
         with ExitStack() as attempt:

@@ -17,10 +17,11 @@ from llmb_tui.language.text import clean
 
 # Enough for a stream of 20 MB/s over 100 ms. Much larger windows are slower: paramiko copies its buffer.
 _WINDOW = 1 << 21
-_RETRY_AFTER_S = 300.0
+RETRY_AFTER_S = 300.0
+"""Time after a failed second connection until the next attempt, seconds."""
 _START_S = 20.0
-# Duration of a command on a fast line. On a slow line a command waits, and needs no processor meanwhile.
-_PAUSE_S = 0.005
+PAUSE_S = 0.005
+"""Duration of a command on a fast line, seconds. On a slow line a command waits, and needs no processor meanwhile."""
 
 
 class Connection(Link):
@@ -148,7 +149,7 @@ class Bulk:
     def pausing(self) -> Iterator[None]:
         """Pause received streams during the block, for 5 ms at most: their decryption occupies a whole processor."""
         self._pause_over.clear()
-        self._pause_until = time.monotonic() + _PAUSE_S
+        self._pause_until = time.monotonic() + PAUSE_S
         try:
             yield
         finally:
@@ -170,7 +171,7 @@ class Bulk:
                 connection = self._connection = self._dial()
                 connection.listen_after(self._pause)
             except LlmbError:
-                self._not_before = time.monotonic() + _RETRY_AFTER_S
+                self._not_before = time.monotonic() + RETRY_AFTER_S
                 return None
             if self._closed.is_set():
                 connection.close()

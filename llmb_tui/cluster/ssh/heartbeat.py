@@ -18,14 +18,15 @@ from paramiko.packet import Packetizer
 
 from llmb_tui.cluster.link import Pulse
 
-# Their sum with one check is the longest time until a dead link is noticed: less than 15 s.
-_ASK_EVERY_S = 5.0
-_PATIENCE_S = 8.0
-_CHECK_EVERY_S = 0.5
+ASK_EVERY_S = 5.0
+PATIENCE_S = 8.0
+CHECK_EVERY_S = 0.5
+"""Interval of requests, longest wait for an answer, and interval of checks meanwhile, seconds. Their sum is the longest
+time until a dead link is noticed: less than 15 s."""
 
-# A thread that waits for bytes wakes up at this interval for other work. Paramiko's own interval of 0.1 s costs as much
-# processor time as the rest of an idle connection.
-_LISTENS_S = 1.0
+LISTENS_S = 1.0
+"""A thread that waits for bytes wakes up at this interval, seconds, for other work. Paramiko's own interval of 0.1 s
+costs as much processor time as the rest of an idle connection."""
 
 # A check that is this late did not get the processor, and neither did the receiving thread.
 _STARVED_S = 3.0
@@ -42,7 +43,7 @@ class HeardTransport(paramiko.Transport):
     def __init__(self, sock: Any) -> None:
         self._observed = _ObservedSocket(sock)
         super().__init__(sock, packetizer_class=lambda _: Packetizer(self._observed))  # type: ignore[arg-type]
-        sock.settimeout(_LISTENS_S)
+        sock.settimeout(LISTENS_S)
 
     @property
     def heard_at(self) -> float:
@@ -87,17 +88,17 @@ class Heartbeat:
                 self._transport.global_request(_REQUEST)
                 self._round_trip_s = time.monotonic() - asked_at
                 self._asked_at = None
-            self._transport.join(_ASK_EVERY_S)
+            self._transport.join(ASK_EVERY_S)
 
     def _watch(self) -> None:
         checked_at = time.monotonic()
         while self._transport.is_active():
-            self._transport.join(_CHECK_EVERY_S)
+            self._transport.join(CHECK_EVERY_S)
             now = time.monotonic()
             if now - checked_at > _STARVED_S:
                 self._awake_at = now
             checked_at = now
-            if self._awaited_s(now) > _PATIENCE_S:
+            if self._awaited_s(now) > PATIENCE_S:
                 self._transport.close()
         self._on_end()
 

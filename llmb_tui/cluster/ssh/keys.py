@@ -21,8 +21,8 @@ from llmb_tui.store.paths import expand_user
 
 _KEY_CLASSES: tuple[type[paramiko.PKey], ...] = (paramiko.Ed25519Key, paramiko.ECDSAKey, paramiko.RSAKey)
 _PASSPHRASE_TRIES = 3
-# An agent may wait for the user to touch a token or to confirm.
-_AGENT_DEADLINE_S = 60.0
+AGENT_DEADLINE_S = 60.0
+"""Deadline of an agent's answer, seconds: it may wait for the user to touch a token or to confirm."""
 _OPENSSH_MAGIC = b"openssh-key-v1\0"
 
 UnlockedKeys = dict[tuple[str, int, int], paramiko.PKey]
@@ -160,7 +160,7 @@ class _Agent(AgentSSH):
         """Whether a signature is still due: a late answer could be mistaken for the next signature."""
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            self._socket.settimeout(_AGENT_DEADLINE_S)
+            self._socket.settimeout(AGENT_DEADLINE_S)
             self._socket.connect(path)
             self.keys = self._list_keys()
         except BaseException:

@@ -34,8 +34,8 @@ _DEFAULT_KEYS = ("~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa")
 _USER_HOSTS = "~/.ssh/known_hosts"
 _GLOBAL_HOSTS = "/etc/ssh/ssh_known_hosts"
 _CONNECT_DEADLINE_S = 15.0
-# `Match exec` and canonical names may need the network.
-_RESOLVE_DEADLINE_S = 20.0
+RESOLVE_DEADLINE_S = 20.0
+"""Deadline of `ssh -G`, seconds: `Match exec` and canonical names may need the network."""
 _NO = ("no", "false")
 _MOST_HOPS = 8
 
@@ -231,10 +231,10 @@ def _ask(command: list[str], host: str) -> str:
         start_new_session=True,
     ) as process:
         try:
-            stdout, stderr = process.communicate(timeout=_RESOLVE_DEADLINE_S)
+            stdout, stderr = process.communicate(timeout=RESOLVE_DEADLINE_S)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
-            why = f"`ssh -G` did not answer within {duration(_RESOLVE_DEADLINE_S)}; a `Match exec` may hang."
+            why = f"`ssh -G` did not answer within {duration(RESOLVE_DEADLINE_S)}; a `Match exec` may hang."
             raise _bad_config(command, host, why) from None
     if process.returncode != 0:
         raise _bad_config(command, host, clean(stderr.strip()) or f"`ssh -G` returned exit code {process.returncode}.")

@@ -108,7 +108,7 @@ class Api:
         if body["projectId"] != facts.PROJECT_ID:
             raise _RefusedError(403, "You do not have sufficient permissions.")
         if body["clusterId"] != facts.CLUSTER:
-            raise _RefusedError(400, f"cluster {body['clusterId']} is not that of the project")
+            raise _RefusedError(400, f"cluster {body['clusterId']} is not the project's cluster")
         try:
             workload = self._workloads.create(kind, body)
         except NameTakenError:
@@ -143,7 +143,7 @@ class Api:
 
     def _find(self, identity: str) -> Workload:
         if not is_uuid(identity):
-            raise _RefusedError(400, f"{identity} is no UUID")
+            raise _RefusedError(400, f"{identity} is not a UUID")
         workload = self._workloads.find(identity)
         if workload is None:
             raise _RefusedError(404, "Resource id not found.")
@@ -164,9 +164,9 @@ def _body(request: Request) -> Document:
     try:
         body = json.loads(request.body)
     except ValueError as problem:
-        raise _RefusedError(400, f"The body is no JSON: {problem}") from None
+        raise _RefusedError(400, f"The body is not JSON: {problem}") from None
     if not isinstance(body, dict):
-        raise _RefusedError(400, "The body is no object")
+        raise _RefusedError(400, "The body is not an object")
     return body
 
 

@@ -89,12 +89,12 @@ class _Clock:
 @lru_cache(maxsize=1024)
 def output(started: Container) -> Output:
     """Complete output of the container."""
-    made, limit = _run(started), _LIMIT.search(started.command)
-    if limit is None or made.seconds <= float(limit[1]):
-        return made
+    complete, limit = _run(started), _LIMIT.search(started.command)
+    if limit is None or complete.seconds <= float(limit[1]):
+        return complete
     ends = float(limit[1])
     last = "torch.distributed.elastic.multiprocessing.api.SignalException: Process 1 got signal: 15"
-    return Output((*(line for line in made.lines if line[0] < ends), (ends, last)), ends, 124)
+    return Output((*(line for line in complete.lines if line[0] < ends), (ends, last)), ends, 124)
 
 
 def _run(started: Container) -> Output:
@@ -134,7 +134,7 @@ def _documents(files: str, command: str) -> dict[str, Any]:
             files_of = {name: archive.extractfile(members[name]) for name in (PLAN, *_NAMED.findall(command))}
             return {name: json.load(file) for name, file in files_of.items() if file and name.endswith(".json")}
     except (binascii.Error, tarfile.TarError, OSError, EOFError, zlib.error) as problem:
-        raise _EndedError(f"tar: {FILES} holds no archive: {problem}\ntar: Exiting with failure status") from None
+        raise _EndedError(f"tar: {FILES} is not an archive: {problem}\ntar: Exiting with failure status") from None
     except KeyError as missing:
         raise _EndedError(f"python: can't open file '/nemo_run/{missing.args[0]}': No such file or directory") from None
     except ValueError as problem:
@@ -145,8 +145,8 @@ def _task(documents: dict[str, Any], gpus: int) -> Training:
     task = training(documents[PLAN], {})
     if task.gpus != gpus:
         raise _EndedError(
-            f"[rank0]: RuntimeError: world_size ({gpus}) is not that of the plan ({task.gpus}): "
-            "the workload has other pods, or GPUs in each, than its files say"
+            f"[rank0]: RuntimeError: world_size ({gpus}) differs from the plan's ({task.gpus}): "
+            "the workload has another number of pods, or of GPUs in each, than its files"
         )
     return task
 

@@ -16,15 +16,15 @@ TYPES = {DISTRIBUTED: "Distributed", TRAINING: "Training"}
 USER, PRIORITY = "llmb-tui-demo", "low"
 
 
-def stamp(at: float) -> str:
+def stamp(moment: float) -> str:
     """A time in the format of the API."""
-    text = datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
+    text = datetime.fromtimestamp(moment, UTC).isoformat(timespec="milliseconds")
     return text.replace("+00:00", "Z")
 
 
-def stamp_or_none(at: float, now: float) -> str | None:
+def stamp_or_none(moment: float, now: float) -> str | None:
     """A time in the format of the API, or null if it is in the future."""
-    return stamp(at) if at <= now else None
+    return stamp(moment) if moment <= now else None
 
 
 _AGE = {"createdAt": stamp(facts.CREATED), "updatedAt": stamp(facts.CREATED)}
@@ -191,8 +191,8 @@ def event(entry: Event, record: Workload) -> Document:
     """Event document."""
     pod = record.pods[0]
     return {
-        "id": derived_id(f"{record.id}/{entry.at}/{entry.reason}/{entry.message}"),
-        "createdAt": stamp(entry.at),
+        "id": derived_id(f"{record.id}/{entry.time}/{entry.reason}/{entry.message}"),
+        "createdAt": stamp(entry.time),
         "type": entry.kind,
         "reason": entry.reason,
         "message": entry.message,

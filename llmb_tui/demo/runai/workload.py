@@ -31,7 +31,7 @@ CREATING_S, QUEUED_S, PULLING_S, ENDING_S = 5.0, 15.0, 30.0, 10.0
 class Event:
     """Event of a pod in Kubernetes."""
 
-    at: float
+    time: float
     kind: str
     reason: str
     message: str
@@ -213,13 +213,15 @@ class Workload:
 
     def events(self, now: float) -> list[Event]:
         """Events of its first pod so far, the newest first."""
-        return sorted((entry for entry in self._events() if entry.at <= now), key=lambda entry: entry.at, reverse=True)
+        return sorted(
+            (entry for entry in self._events() if entry.time <= now), key=lambda entry: entry.time, reverse=True
+        )
 
     def _events(self) -> Iterator[Event]:
         pod, image = self.pods[0], self.spec.image
-        for at in self.evictions:
+        for moment in self.evictions:
             message = f"Pod {facts.NAMESPACE}/{pod} was preempted by higher priority workload high-priority"
-            yield Event(at, "Warning", "Evict", message, "runai-scheduler")
+            yield Event(moment, "Warning", "Evict", message, "runai-scheduler")
         if self.obstacle:
             reason, message = self.obstacle["reason"], self.obstacle["message"]
             yield Event(self.obstacle["at"], "Warning", reason, message, "runai-scheduler")

@@ -23,8 +23,8 @@ def _exit_code(job: DemoJob) -> str:
     return "0:0" if job.state in (CANCELLED, TIMEOUT) else f"{job.exit_code}:{job.signal}"
 
 
-def _moment(at: float | None) -> str:
-    return "Unknown" if at is None else notation.stamp(at)
+def _stamp(moment: float | None) -> str:
+    return "Unknown" if moment is None else notation.stamp(moment)
 
 
 def _tres(job: DemoJob) -> str:
@@ -38,8 +38,8 @@ FIELDS: dict[str, Callable[[DemoJob], str]] = {
     "Cluster": lambda _: facts.CLUSTER,
     "DerivedExitCode": _exit_code,
     "ElapsedRaw": lambda job: str(int(job.elapsed())),
-    "Eligible": lambda job: _moment(job.eligible),
-    "End": lambda job: _moment(job.ended),
+    "Eligible": lambda job: _stamp(job.eligible),
+    "End": lambda job: _stamp(job.ended),
     "ExitCode": _exit_code,
     "JobID": lambda job: str(job.id),
     "JobIDRaw": lambda job: str(job.id),
@@ -50,7 +50,7 @@ FIELDS: dict[str, Callable[[DemoJob], str]] = {
     "Partition": lambda job: job.partition,
     "QOS": lambda _: facts.QOS,
     "ReqTRES": _tres,
-    "Start": lambda job: _moment(job.started),
+    "Start": lambda job: _stamp(job.started),
     "State": _state,
     "Submit": lambda job: notation.stamp(job.created),
     "TimelimitRaw": lambda job: str(job.minutes),

@@ -18,10 +18,10 @@ class RefusedError(Exception):
         self.code = code
 
 
-def not_offered(program: str, what: str, *, of: str = "Slurm") -> RefusedError:
-    """Refusal of an option that llmb-tui never uses; `of` names the simulated program or site."""
+def not_offered(program: str, what: str, *, system: str = "Slurm") -> RefusedError:
+    """Refusal of an option that llmb-tui never uses; `system` names the simulated program or site."""
     code = 255 if program in ("sbatch", "srun") else 1  # Slurm's exit codes for an unknown option
-    return RefusedError(f"{program}: {what}: the simulated {of} of the demo does not offer that", code)
+    return RefusedError(f"{program}: {what}: the simulated {system} of the demo does not offer that", code)
 
 
 class _Formatter(argparse.HelpFormatter):
@@ -35,11 +35,11 @@ class Parser(argparse.ArgumentParser):
     """Options with a value and flags, each in one spelling. The last one of repeated options counts."""
 
     def __init__(
-        self, program: str, values: str = "", flags: str = "", numbers: str = "", *, of: str = "Slurm"
+        self, program: str, values: str = "", flags: str = "", numbers: str = "", *, system: str = "Slurm"
     ) -> None:
         """`values`, `flags`, `numbers`: names of options with text, without value, and with a number."""
         super().__init__(program, add_help=False, allow_abbrev=False, formatter_class=_Formatter)
-        self._of = of
+        self._system = system
         for name in values.split():
             self.add_argument(name)
         for name in numbers.split():
@@ -57,4 +57,4 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Called by argparse for an invalid value."""
-        raise not_offered(self.prog, message, of=self._of)
+        raise not_offered(self.prog, message, system=self._system)

@@ -37,7 +37,7 @@ class Script:
         with script.open() as text:
             interpreter = text.readline()[2:].split()
         path = f"{store.root / 'node-bin'}:{environment.get('PATH', '')}"
-        self._gone, held = os.pipe()
+        self._ended, writer = os.pipe()
         try:
             self.process = subprocess.Popen(
                 [*interpreter, str(script)],
@@ -47,15 +47,15 @@ class Script:
                 cwd=job.work_dir,
                 env={**environment, "PATH": path, **job.variables()},
                 start_new_session=True,
-                pass_fds=(held,),
+                pass_fds=(writer,),
             )
         finally:
-            os.close(held)
+            os.close(writer)
 
     def end(self) -> None:
         """Send SIGTERM to all processes, and SIGKILL to those that have not ended in time."""
         self._signal(signal.SIGTERM)
-        select.select([self._gone], [], [], facts.KILL_WAIT_S)
+        select.select([self._ended], [], [], facts.KILL_WAIT_S)
         self.kill()
 
     def kill(self) -> None:

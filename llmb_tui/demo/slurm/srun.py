@@ -34,7 +34,7 @@ def main(store: Store, arguments: list[str]) -> int:
     elif args.test_only:
         sys.stderr.write("srun: simulated cluster: the plugins that the options name are there\n")
     elif not args.command or "SLURM_JOB_ID" not in os.environ:
-        raise not_offered("srun", "what is no step of a job")
+        raise not_offered("srun", "a command that is not a step of a job")
     else:
         return _Step(store, args).run()
     return 0

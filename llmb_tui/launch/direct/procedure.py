@@ -39,8 +39,8 @@ class DirectProcedure(Procedure):
         """Every recipe can use this procedure."""
 
     def detail(self, recipe: Recipe) -> str:  # noqa: ARG002 - the signature of `Procedure`
-        """Note that the script is this program's own."""
-        return "our own script"
+        """Origin of the settings."""
+        return "NVIDIA's settings"
 
     def preview(self, request: RunRequest) -> LaunchPreview:
         """Preview without the script: NeMo-Run takes seconds to render it, see `prepare`."""

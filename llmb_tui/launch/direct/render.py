@@ -20,12 +20,14 @@ from llmb_tui.launch.direct.spec_of import checked
 from llmb_tui.launch.spec import LaunchSpec
 from llmb_tui.store.paths import home
 
-_COMMAND = (sys.executable, "-m", "llmb_tui.launch.direct.render_worker")
+COMMAND = (sys.executable, "-m", "llmb_tui.launch.direct.render_worker")
+"""Command that starts the process which renders."""
 _REINSTALL = "Install llmb-tui again with the versions that it requires: `pip install --force-reinstall llmb-tui`."
 _WHAT = "The batch script could not be rendered."
 # Rendering ahead of its use must not slow down the user interface.
 _NICE = 5
-_IDLE_S = 600.0
+IDLE_S = 600.0
+"""Time without use after which that process ends, seconds."""
 
 
 def render(spec: LaunchSpec, deadline_s: float = 60.0) -> str:
@@ -64,7 +66,7 @@ class WarmRenderer:
             except LlmbError:
                 self._end()
                 raise
-            self._idle = threading.Timer(_IDLE_S, self._end_worker)
+            self._idle = threading.Timer(IDLE_S, self._end_worker)
             self._idle.daemon = True
             self._idle.start()
             return script
@@ -106,7 +108,7 @@ class _Worker:
             self._link, theirs = socket.socketpair()
             with theirs:
                 self._process = subprocess.Popen(
-                    _COMMAND,
+                    COMMAND,
                     stdin=theirs.fileno(),
                     stdout=self._output,
                     stderr=self._output,

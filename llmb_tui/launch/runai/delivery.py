@@ -13,10 +13,11 @@ from llmb_tui.launch.delivery import Jobs, OnStatus, Outcome
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.spec import RunaiSpec
 
-_TAKEN_WITHIN_S = 300.0
+TAKEN_WITHIN_S = 300.0
 """No gateway holds a request for so long: a request without a workload by then will never make one."""
-_LOOK_EVERY_S = 1.0
-_ANSWERS_WITHIN_S = 30.0
+LOOK_EVERY_S = 1.0
+ANSWERS_WITHIN_S = 30.0
+"""Interval and duration of looking for the workload of an unanswered request, seconds."""
 _REFUSED = range(400, 500)
 _NO_LOGIN = (401, 429)
 _UNKNOWN = "Run:ai knows no workload of this name yet. The connection broke during the request."
@@ -56,7 +57,7 @@ class RunaiDelivery:
 
     def answer(self, on_progress: OnStatus) -> Outcome:
         """The answer to the request; if it was lost, look for the workload."""
-        until = time.monotonic() + _ANSWERS_WITHIN_S
+        until = time.monotonic() + ANSWERS_WITHIN_S
         while self._outcome is None:
             on_progress("the answer was lost: looking for the workload by its name")
             try:
@@ -65,7 +66,7 @@ class RunaiDelivery:
                 outcome = Outcome("unknown", _UNKNOWN)
             if outcome.submission != "unknown" or time.monotonic() > until:
                 return outcome
-            time.sleep(_LOOK_EVERY_S)
+            time.sleep(LOOK_EVERY_S)
         return self._outcome
 
     def look(self, *, withdraw: bool) -> Outcome:
@@ -74,7 +75,7 @@ class RunaiDelivery:
         if workload is not None:
             age_s = max(0.0, self._cluster.api.server_time - workload.created_at)
             return Outcome("submitted", jobs=Jobs((workload.id,)), age_s=age_s)
-        if withdraw and (self._sent_at is None or time.time() - self._sent_at > _TAKEN_WITHIN_S):
+        if withdraw and (self._sent_at is None or time.time() - self._sent_at > TAKEN_WITHIN_S):
             return Outcome("withdrawn", _NEVER)
         return Outcome("unknown", _UNKNOWN)
 

@@ -73,8 +73,8 @@ class RunaiProcedure(Procedure):
             raise LlmbError(f"{recipe.id} cannot run as a workload.", f"It {NEMO_1}", ANOTHER, exit_code=1)
 
     def detail(self, recipe: Recipe) -> str:  # noqa: ARG002 - the signature of `Procedure`
-        """Note that the script is this program's own."""
-        return "our own script"
+        """Origin of the settings."""
+        return "NVIDIA's settings"
 
     def preview(self, request: RunRequest) -> LaunchPreview:
         """Preview without the request, which needs the workload's project: see `prepare`."""

@@ -1,4 +1,4 @@
-"""`ProfileForm`: the fields of one kind of cluster profile, and what the cluster itself offers for them."""
+"""`ProfileForm`: the fields of one kind of cluster profile, with the values that the cluster offers."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from llmb_tui.ui.widgets.choices import Combo
 from llmb_tui.ui.widgets.texts import label
 
 P = TypeVar("P", bound=ClusterProfile)
-O = TypeVar("O")  # noqa: E741 - what is offered
+O = TypeVar("O")  # noqa: E741 - type of the offers
 
 
-NOT_READ = line(("○ not read yet: ctrl+r", MUTED))
+NOT_READ = line(("○ not connected   ctrl+r: connect", MUTED))
 
 
 class ProfileForm(Vertical, Generic[P, O]):
-    """One kind. What is asked of a cluster is asked in a thread by `read`, and shown by `take`.
+    """Form of one kind of cluster. `read` asks the cluster for its offers in a thread, and `take` shows them.
 
-    It holds as long as the way to the cluster stays the same: of another one nothing is offered or saved.
+    The offers are dropped when the user enters another host: they do not apply to it.
     """
 
     DEFAULT_CSS = """
@@ -43,28 +43,30 @@ class ProfileForm(Vertical, Generic[P, O]):
     REACH: ClassVar[tuple[ProfileField, ...]]
     USE: ClassVar[tuple[ProfileField, ...]]
     MORE: ClassVar[tuple[ProfileField, ...]]
-    HOW: ClassVar[str]
-    """How it is reached, in words."""
+    CONNECTION_HINT: ClassVar[str]
+    """Hint about the connection."""
     ROUTES: ClassVar[dict[str, str]]
-    """Choices of kind and transport that open this form, with their words; the first is the usual one."""
+    """Choices of kind and transport that open this form, by id, with their labels; the first is the default."""
 
     def __init__(self, base: P, texts: dict[str, str]) -> None:
-        """`texts`: what the fields begin with, by name."""
+        """`texts`: initial texts of the fields, by name."""
         super().__init__()
         self.base = self._first_base = base
         self._first_texts = texts
-        self._said_of: tuple[str, ...] | None = None
-        """The way to the cluster of whose reading is said how it stands; None: none was read."""
-        self.fields = {one.name: Combo(one.name, one.title, one.hint) for one in (*self.REACH, *self.USE, *self.MORE)}
+        self._status_reach: tuple[str, ...] | None = None
+        """The `reach` that the status line is about; None if nothing was read."""
+        self.fields = {
+            field.name: Combo(field.name, field.title, field.hint) for field in (*self.REACH, *self.USE, *self.MORE)
+        }
 
     def compose(self) -> ComposeResult:
-        yield label("Reach it", self.HOW)
+        yield label("Connection", self.CONNECTION_HINT)
         yield from self._combos(self.REACH)
         yield Static(id="read", markup=False)
-        yield label("Use it")
+        yield label("Jobs")
         yield from self._combos(self.USE)
         yield from self.extra_widgets()
-        yield label("Where the site needs it", "empty is right for most")
+        yield label("Advanced", "usually empty")
         yield from self._combos(self.MORE)
 
     def on_mount(self) -> None:
@@ -78,23 +80,23 @@ class ProfileForm(Vertical, Generic[P, O]):
 
     @property
     def reach(self) -> tuple[str, ...]:
-        """What was entered of the way to the cluster; the name that it gets here is no part of that."""
+        """The values that decide which cluster is reached; its name in this program does not."""
         return tuple(self.fields[field.name].value for field in self.REACH[1:])
 
     @property
     def has_changed(self) -> bool:
-        """Something was entered, or taken over from what the cluster offers."""
+        """Whether the user entered a value or picked an offer."""
         return self.base != self._first_base or self.texts != {**dict.fromkeys(self.fields, ""), **self._first_texts}
 
     def say(self, text: Content) -> None:
-        """Say between the fields how the reading of the cluster stands that is entered now."""
-        self._said_of = None if text is NOT_READ else self.reach
+        """Show the status of reading the cluster that is entered now."""
+        self._status_reach = None if text is NOT_READ else self.reach
         self.query_one("#read", Static).update(text)
 
     @on(Input.Changed)
-    def forget_another(self) -> None:
-        """Forget what was read, or why it could not be, of another cluster than is entered now."""
-        if self._said_of not in (None, self.reach):
+    def forget_other_cluster(self) -> None:
+        """Drop the offers or the error of a cluster when the user enters another one."""
+        if self._status_reach not in (None, self.reach):
             self.forget()
             self.say(NOT_READ)
 
@@ -104,34 +106,34 @@ class ProfileForm(Vertical, Generic[P, O]):
 
     @property
     def route(self) -> str:
-        """Key of `ROUTES` that is chosen."""
+        """The chosen key of `ROUTES`."""
         return next(iter(self.ROUTES))
 
     def choose_transport(self, value: str) -> None:
-        """Another way to the same kind of cluster was chosen."""
+        """Switch to another transport of the same kind of cluster."""
 
     def extra_widgets(self) -> Iterable[Widget]:
-        """What is asked otherwise than by a field."""
+        """Widgets for values that have no text field."""
         return ()
 
     @abstractmethod
     def reachable(self) -> P:
-        """The profile as far as a connection needs it. Raises LlmbError."""
+        """Make a profile that is sufficient for a connection. Raises LlmbError."""
 
     @abstractmethod
     def profile(self) -> P:
-        """The whole profile. Raises LlmbError, InvalidFieldError where a field is to blame."""
+        """Make the complete profile. Raises LlmbError, InvalidFieldError for an invalid field."""
 
     @abstractmethod
     def read(self, services: Services, profile: P, prompter: Prompter) -> O:
-        """In a thread: what the cluster offers. Raises LlmbError."""
+        """Read the cluster's offers, in a thread. Raises LlmbError."""
 
     @abstractmethod
     def take(self, offers: O) -> Content:
-        """Offer it below the fields; what was read, in words."""
+        """Show the offers below the fields; return a summary of them."""
 
     def forget(self) -> None:
-        """Offer nothing any more, and take back what `take` has filled in."""
+        """Remove the offers, and the values that `take` filled in."""
         for field in self.fields.values():
             field.offer(())
 

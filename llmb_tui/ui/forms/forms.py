@@ -1,4 +1,4 @@
-"""`FORMS`: the form of each kind of cluster. Another kind is a form, and a line here."""
+"""`FORMS`: the form of each kind of cluster. A new kind needs a form and an entry here."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class FormClass(Protocol):
     ROUTES: dict[str, str]
 
     def __call__(self, base: Any, /) -> ProfileForm[Any, Any]:
-        """Make a form that starts from a profile; None: a new one."""
+        """Make a form that starts from a profile; None for a new cluster."""
 
 
 FORMS: dict[str, FormClass] = {SlurmProfile.kind: SlurmForm, RunaiProfile.kind: RunaiForm}
-"""By the `kind` of a profile; the first is the usual one."""
+"""Forms by the `kind` of a profile; the first is the default."""

@@ -1,4 +1,4 @@
-"""`RunaiForm`: a cluster with Run:ai, and what its project offers. Its secret is no field: connecting asks for it."""
+"""`RunaiForm`: a cluster with Run:ai, and the offers of its project. The secret is not a field: a login asks for it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from llmb_tui.cluster.runai.profile_fields import (
     runai_reachable,
     runai_texts_of,
 )
-from llmb_tui.language.quantities import given
+from llmb_tui.language.quantities import plain_number
 from llmb_tui.language.text import plural
 from llmb_tui.services import Services
 from llmb_tui.ui.forms.form import ProfileForm
@@ -37,11 +37,11 @@ _NOT_IN_A_LABEL = re.compile(r"[^a-z0-9]+")
 
 
 class RunaiForm(ProfileForm[RunaiProfile, "RunaiInventory"]):
-    """Its fields; those of a new one hold what the recipe's variables say."""
+    """Fields of a Run:ai profile. Those of a new one start with the environment variables that the recipes use."""
 
     REACH, USE, MORE = RUNAI_REACH, RUNAI_USE, RUNAI_MORE
     ROUTES: ClassVar[dict[str, str]] = {"runai": "Run:ai, over HTTPS"}
-    HOW = "over HTTPS; the application's secret is asked when it is needed"
+    CONNECTION_HINT = "over HTTPS; asks for the application's secret when needed"
 
     def __init__(self, base: RunaiProfile | None) -> None:
         base = base or from_environment(os.environ)
@@ -63,58 +63,58 @@ class RunaiForm(ProfileForm[RunaiProfile, "RunaiInventory"]):
 
     def take(self, offers: RunaiInventory) -> Content:
         self._claims = offers.claims
-        for name, choices in offered(offers, self.texts["mounts"]).items():
+        for name, choices in field_choices(offers, self.texts["mounts"]).items():
             self.fields[name].offer(choices)
-        unsaid = (line(("! ", "$text-warning"), words) for words in offers.not_asked)
-        return lines(line(("● ", "$text-success"), summary(offers)), *unsaid)
+        warnings = (line(("! ", "$text-warning"), words) for words in offers.not_asked)
+        return lines(line(("● ", "$text-success"), summary(offers)), *warnings)
 
     def forget(self) -> None:
         super().forget()
         self._claims = ()
 
     @on(Input.Changed, "#profile-mounts")
-    def _mount_beside(self, event: Input.Changed) -> None:
-        """What is typed there stays beside a claim that is picked. What was picked is in the field as well."""
+    def _extend_mounts(self, event: Input.Changed) -> None:
+        """Offer each claim together with the mounts that are already in the field, so that picking one keeps them."""
         if event.input.has_focus and self._claims:
             self.fields["mounts"].offer(_mounts(self._claims, parts_of(event.value)))
 
 
 def summary(offers: RunaiInventory) -> str:
-    """What was read, in one line."""
+    """Summary of the offers in one line."""
     counts = (
         plural(len(offers.project.quotas), "node pool"),
         plural(len(offers.claims), "volume claim"),
         plural(len(offers.credentials), "credential"),
     )
-    return f"read: project {offers.project.name}, {', '.join(counts)}"
+    return f"connected: project {offers.project.name}, {', '.join(counts)}"
 
 
-def offered(offers: RunaiInventory, mounts: str) -> dict[str, tuple[Choice, ...]]:
-    """Choices by field of the profile; a claim comes beside the `mounts` that are entered."""
+def field_choices(offers: RunaiInventory, mounts: str) -> dict[str, tuple[Choice, ...]]:
+    """Choices by field of the profile. A claim is added to the `mounts` that are already entered."""
     quotas = {quota.node_pool: quota for quota in offers.project.quotas}
     names = dict.fromkeys((*quotas, *(pool.name for pool in offers.node_pools)))
     pools = []
     for name in names:
         if (quota := quotas.get(name)) is None:
-            pools.append(Choice(name, name, disabled_reason="the project has no quota there"))
+            pools.append(Choice(name, name, disabled_reason="no quota for this project"))
             continue
-        limit = "no limit" if quota.limit is None else f"at most {given(quota.limit)}"
-        detail = f"{given(quota.deserved)} GPUs deserved, {limit}, {given(quota.allocated)} in use"
+        limit = "no limit" if quota.limit is None else f"at most {plain_number(quota.limit)}"
+        detail = f"{plain_number(quota.deserved)} GPUs deserved, {limit}, {plain_number(quota.allocated)} in use"
         pools.append(Choice(name, name, detail))
-    pulls = (one for one in offers.credentials if one.kind in _PULLS and one.secret)
-    tokens = (one for one in offers.credentials if one.kind == "genericSecret" and one.secret)
+    pulls = (item for item in offers.credentials if item.kind in _PULLS and item.secret)
+    tokens = (item for item in offers.credentials if item.kind == "genericSecret" and item.secret)
     return {
         "node_pool": tuple(pools),
         "mounts": _mounts(offers.claims, parts_of(mounts)),
-        "image_pull_secret": tuple(Choice(one.secret, one.secret, f"{one.name}, {one.kind}") for one in pulls),
-        "hub_credential": tuple(Choice(one.name, one.name, f"with {', '.join(one.keys)}") for one in tokens),
+        "image_pull_secret": tuple(Choice(item.secret, item.secret, f"{item.name}, {item.kind}") for item in pulls),
+        "hub_credential": tuple(Choice(item.name, item.name, f"with {', '.join(item.keys)}") for item in tokens),
     }
 
 
 def _mounts(claims: tuple[Claim, ...], entered: tuple[str, ...]) -> tuple[Choice, ...]:
-    """Each claim that is not mounted yet, and all of them."""
-    known = {mount.rpartition(":")[2] for mount in entered}
-    new = {mount_of(claim): claim for claim in claims if claim.claim not in known}
+    """A choice for each claim that is not mounted yet, and one for all of them."""
+    mounted = {mount.rpartition(":")[2] for mount in entered}
+    new = {mount_of(claim): claim for claim in claims if claim.claim not in mounted}
     choices = [
         Choice(
             ", ".join((*entered, mount)),
@@ -131,6 +131,6 @@ def _mounts(claims: tuple[Claim, ...], entered: tuple[str, ...]) -> tuple[Choice
 
 
 def mount_of(claim: Claim) -> str:
-    """`NAME:PATH:CLAIM`."""
+    """A claim as `NAME:PATH:CLAIM`."""
     name = _NOT_IN_A_LABEL.sub("-", claim.name.lower()).strip("-")[:63].rstrip("-") or "data"
     return f"{name}:{claim.path or f'/{name}'}:{claim.claim}"

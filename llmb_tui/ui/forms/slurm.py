@@ -1,4 +1,4 @@
-"""`SlurmForm`: a cluster with Slurm, through SSH or on this machine, and what it offers for its profile."""
+"""`SlurmForm`: a cluster with Slurm, over SSH or on this machine, and its offers for the profile."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _GPU_REQUESTS: tuple[tuple[GpuRequest, str], ...] = (
 
 
 class SlurmForm(ProfileForm[SlurmProfile, "tuple[ClusterInventory, LlmbInventory]"]):
-    """Its fields, and how GPUs are asked for."""
+    """Fields of a Slurm profile, and the way GPUs are requested."""
 
     REACH, USE, MORE = REACH, USE, MORE
-    HOW = "as ssh would, with your configuration"
+    CONNECTION_HINT = "uses your ssh configuration"
     ROUTES: ClassVar[dict[str, str]] = {"ssh": "Slurm, through SSH", "local": "Slurm, on this machine"}
 
     def __init__(self, base: SlurmProfile | None) -> None:
@@ -47,11 +47,11 @@ class SlurmForm(ProfileForm[SlurmProfile, "tuple[ClusterInventory, LlmbInventory
         self._requests = ChoiceList(self._pick_request, id="gpu-request")
         self._request_details: dict[str, str] = {}
         self._has_picked_request = False
-        self._filled: dict[str, str] = {}
-        """What a reading has filled in, by field."""
+        self._filled_in: dict[str, str] = {}
+        """Values that the last read filled in, by field."""
 
     def extra_widgets(self) -> Iterable[Widget]:
-        return Static("  GPUs asked with", classes="name"), self._requests
+        return Static("  request GPUs with", classes="name"), self._requests
 
     @property
     def route(self) -> str:
@@ -73,8 +73,8 @@ class SlurmForm(ProfileForm[SlurmProfile, "tuple[ClusterInventory, LlmbInventory
     def read(
         self, services: Services, profile: SlurmProfile, prompter: Prompter
     ) -> tuple[ClusterInventory, LlmbInventory]:
-        """And what NVIDIA's own tools have there; not to know that is no reason to say nothing."""
-        # It opens the cluster room, which loads paramiko.
+        """Read the offers of Slurm, and installations of llmb-run; an error with the latter does not fail the read."""
+        # This import loads paramiko.
         from llmb_tui.cluster.llmb.install import LlmbInventory, find_installs
 
         inventory = services.clusters.inventory(profile, prompter)
@@ -85,38 +85,38 @@ class SlurmForm(ProfileForm[SlurmProfile, "tuple[ClusterInventory, LlmbInventory
 
     def take(self, offers: tuple[ClusterInventory, LlmbInventory]) -> Content:
         inventory, llmb = offers
-        for name, choices in with_llmb(offered(inventory), llmb.installs).items():
+        for name, choices in with_llmb(field_choices(inventory), llmb.installs).items():
             self.fields[name].offer(choices)
         self._request_details = request_details(llmb.installs)
-        likely = inventory.with_defaults(EMPTY)  # where there is no answer yet
-        if self._is_open("partition") and not self._has_picked_request:
+        likely = inventory.with_defaults(EMPTY)  # for fields without an answer
+        if self._is_unanswered("partition") and not self._has_picked_request:
             self.base = replace(self.base, gpu_request=inventory.gpu_request or self._first_base.gpu_request)
         self._choose_request(self.base.gpu_request)
-        for name in filter(self._is_open, ("account", "partition", "install_dir")):
-            self.fields[name].value = self._filled[name] = getattr(likely, name)
+        for name in filter(self._is_unanswered, ("account", "partition", "install_dir")):
+            self.fields[name].value = self._filled_in[name] = getattr(likely, name)
         return lines(line(("● ", "$text-success"), summary(inventory)), *llmb_lines(llmb))
 
     def forget(self) -> None:
         super().forget()
         if not self._has_picked_request:
             self.base = replace(self.base, gpu_request=self._first_base.gpu_request)
-        for name in filter(self._is_open, self._filled):
+        for name in filter(self._is_unanswered, self._filled_in):
             self.fields[name].value = ""
-        self._filled.clear()
+        self._filled_in.clear()
         self._request_details.clear()
         self._choose_request(self.base.gpu_request)
 
     def choose_transport(self, value: str) -> None:
         self.base = replace(self.base, transport="local" if value == "local" else "ssh")
-        self.forget_another()
+        self.forget_other_cluster()
         if value == "local" and not self.fields["name"].value:
             self.fields["name"].value = "local"
         for field in REACH[1:]:
             self.fields[field.name].display = value == "ssh"
 
-    def _is_open(self, name: str) -> bool:
-        """Nobody answered there."""
-        return self.fields[name].value in ("", self._filled.get(name))
+    def _is_unanswered(self, name: str) -> bool:
+        """Whether the user has not entered a value in the field."""
+        return self.fields[name].value in ("", self._filled_in.get(name))
 
     def _pick_request(self, value: str) -> None:
         self._has_picked_request = True
@@ -126,30 +126,30 @@ class SlurmForm(ProfileForm[SlurmProfile, "tuple[ClusterInventory, LlmbInventory
         request = next(request for request, _ in _GPU_REQUESTS if request == value)
         self.base = replace(self.base, gpu_request=request)
         details = self._request_details
-        self._requests.show(tuple(Choice(one, text, details.get(one, "")) for one, text in _GPU_REQUESTS), value)
+        self._requests.show(tuple(Choice(key, text, details.get(key, "")) for key, text in _GPU_REQUESTS), value)
 
 
 def llmb_lines(llmb: LlmbInventory) -> list[Content]:
-    """Where NVIDIA's own tools are installed, and which of their configurations cannot be used."""
+    """Installations of llmb-run, and the configurations of it that cannot be used."""
     installs = [
-        line(("● ", "$text-success"), f"{install.name} at {install.root}: its settings are offered, marked as its own")
+        line(("● ", "$text-success"), f"{install.name} at {install.root}: its settings are offered below the fields")
         for install in llmb.installs
     ]
-    return [*installs, *(line(("! ", "$text-warning"), f"{one.what} {one.why}") for one in llmb.troubles)]
+    return [*installs, *(line(("! ", "$text-warning"), f"{error.what} {error.why}") for error in llmb.troubles)]
 
 
 def summary(offers: ClusterInventory) -> str:
-    """What was read, in one line."""
+    """Summary of the offers in one line."""
     counts = [
-        plural(len(offers.accounts), "account") if offers.accounts else "no accounts kept",
+        plural(len(offers.accounts), "account") if offers.accounts else "no accounts",
         plural(len(offers.partitions), "partition"),
         plural(len(offers.reservations), "reservation") if offers.reservations else "",
     ]
-    return "read: " + ", ".join(count for count in counts if count)
+    return "connected: " + ", ".join(count for count in counts if count)
 
 
-def offered(offers: ClusterInventory) -> dict[str, tuple[Choice, ...]]:
-    """Choices by field of the profile, the likeliest first."""
+def field_choices(offers: ClusterInventory) -> dict[str, tuple[Choice, ...]]:
+    """Choices by field of the profile, the most likely first."""
     accounts = sorted(offers.accounts, key=lambda account: account != offers.default_account)
     likely = offers.default_partition
     partitions = sorted(offers.partitions, key=lambda partition: (partition != likely, not partition.has_whole_gpus))
@@ -169,7 +169,7 @@ def offered(offers: ClusterInventory) -> dict[str, tuple[Choice, ...]]:
 def with_llmb(
     choices: Mapping[str, tuple[Choice, ...]], installs: Iterable[LlmbInstall]
 ) -> dict[str, tuple[Choice, ...]]:
-    """The choices, and first among them what the configurations of llmb-run say, marked as theirs."""
+    """Put the values in configurations of llmb-run before the other choices, and mark them."""
     merged = dict(choices)
     for install in reversed(tuple(installs)):
         mark = f"in {_configuration(install)}"
@@ -182,11 +182,11 @@ def with_llmb(
 
 
 def request_details(installs: Iterable[LlmbInstall]) -> dict[str, str]:
-    """By GPU request, which configurations of llmb-run ask so."""
+    """The configurations of llmb-run that use each GPU request, as text."""
     details: dict[str, str] = {}
     for install in installs:
         request, count = request_of(install)
-        words = f"{count} on a node, in {_configuration(install)}" if count else f"in {_configuration(install)}"
+        words = f"{count} per node, in {_configuration(install)}" if count else f"in {_configuration(install)}"
         details[request] = f"{details[request]}; {words}" if request in details else words
     return details
 
@@ -198,5 +198,5 @@ def _configuration(install: LlmbInstall) -> str:
 def _partition(partition: Partition) -> Choice:
     kinds = ", ".join(gpus.words for gpus in partition.gpus) or "no GPUs"
     limit = "" if partition.time_limit_s is None else f", at most {duration(partition.time_limit_s)}"
-    down = None if partition.is_up else "it is down"
+    down = None if partition.is_up else "down"
     return Choice(partition.name, partition.name, f"{plural(partition.nodes, 'node')}, {kinds}{limit}", down)

@@ -17,23 +17,23 @@ if TYPE_CHECKING:
 
 
 class WorkloadPane(Pane):
-    """Which workload, release and size."""
+    """Choice of workload, release and size."""
 
     STEP = StepId.WORKLOAD
     FINDABLE = True
 
     def __init__(self, dispatch: Dispatch) -> None:
         super().__init__(dispatch)
-        self._list = FindableChoices(partial(self.give, "workload"), id="workload")
+        self._list = FindableChoices(partial(self.answer, "workload"), id="workload")
 
     def compose(self) -> ComposeResult:
         yield label("Workload and size", "release, published GPUs", first=True)
         yield self._list
-        yield label("About it")
+        yield label("About this workload")
         yield Paragraphs()
 
     def show(self, state: WizardState) -> None:
-        """All releases; none is impossible, because this is the first question."""
+        """Show all releases. None is disabled, because this is the first question."""
         from llmb_tui.wizard.answers import value_of
         from llmb_tui.wizard.choices import choices, details
 
@@ -44,23 +44,23 @@ class WorkloadPane(Pane):
 
 
 class HardwarePane(Pane):
-    """Which GPU type and which precision."""
+    """Choice of GPU type and precision."""
 
     STEP = StepId.HARDWARE
 
     def __init__(self, dispatch: Dispatch) -> None:
         super().__init__(dispatch)
-        self._gpus = ChoiceList(partial(self.give, "gpu"), id="gpu")
-        self._dtypes = ChoiceList(partial(self.give, "dtype"), id="dtype")
+        self._gpus = ChoiceList(partial(self.answer, "gpu"), id="gpu")
+        self._dtypes = ChoiceList(partial(self.answer, "dtype"), id="dtype")
 
     def compose(self) -> ComposeResult:
-        yield label("GPU type", "memory, GPUs in one node", first=True)
+        yield label("GPU type", "memory, GPUs per node", first=True)
         yield self._gpus
-        yield label("Precision", "dense peak of one GPU")
+        yield label("Precision", "dense peak per GPU")
         yield self._dtypes
 
     def show(self, state: WizardState) -> None:
-        """Every type and precision that any recipe knows; what this one does not have carries the reason."""
+        """Show the GPU types and precisions of all recipes; those that this one lacks are disabled with the reason."""
         from llmb_tui.wizard.answers import value_of
         from llmb_tui.wizard.choices import choices
 

@@ -1,4 +1,4 @@
-"""The pane for the cluster: the saved ones, how one answers, and what a preflight found there."""
+"""The pane of the step Cluster: saved clusters, the connection, and the checks of the preflight."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from llmb_tui.wizard.site_variables import SiteVariables
     from llmb_tui.wizard.state import WizardState
 
-# What has to be mended is not looked for below what is well.
-_FIRST = ("failed", "warning", "ok")
+# Checks that need a fix come first.
+_STATUS_ORDER = ("failed", "warning", "ok")
 _TITLE = 19
-# More of a login banner than this says nothing about the run.
+# Characters of a login banner that are shown.
 _BANNER = 300
 
 
 class ClusterPane(Pane):
-    """Where the run shall run."""
+    """Choice and check of the cluster."""
 
     STEP = StepId.CLUSTER
     FINDABLE = True
@@ -39,24 +39,28 @@ class ClusterPane(Pane):
         Binding(
             "c", "screen.ask('check')", "Check", id="cluster.check", tooltip="Connect to the cluster and check it again"
         ),
-        Binding("n", "screen.add_cluster", "New", id="cluster.new", tooltip="Enter another cluster"),
+        Binding("n", "screen.add_cluster", "New", id="cluster.new", tooltip="Add a cluster"),
         Binding(
             "v",
             "screen.variables",
             "Variables",
             show=False,
             id="cluster.variables",
-            tooltip="Take what a login shell sets for the network into the cluster's profile",
+            tooltip="Add network variables of a login shell to the cluster's profile",
         ),
         Binding(
-            "d", "screen.disk", "Disk", id="cluster.disk", tooltip="What this program has put there, and removing it"
+            "d",
+            "screen.disk",
+            "Disk",
+            id="cluster.disk",
+            tooltip="List and remove files of this program on the cluster",
         ),
-        Binding("e", "screen.edit_cluster", "Edit", id="cluster.edit", tooltip="Change the chosen cluster"),
+        Binding("e", "screen.edit_cluster", "Edit", id="cluster.edit", tooltip="Edit the chosen cluster"),
     ]
 
     def __init__(self, dispatch: Dispatch) -> None:
         super().__init__(dispatch)
-        self._list = FindableChoices(partial(self.give, "cluster"), id="clusters")
+        self._list = FindableChoices(partial(self.answer, "cluster"), id="clusters")
 
     def compose(self) -> ComposeResult:
         yield label("Saved clusters", first=True)
@@ -67,56 +71,56 @@ class ClusterPane(Pane):
 
     def show(self, state: WizardState) -> None:
         profile, cluster = state.proposal.profile, state.cluster
-        saved = tuple(Choice(one.name, one.name, f"{one.place}  {one.share}") for one in state.profiles)
-        self._list.show(saved, profile.name if profile else "")
+        choices = tuple(Choice(saved.name, saved.name, f"{saved.place}  {saved.share}") for saved in state.profiles)
+        self._list.show(choices, profile.name if profile else "")
         self.query_one("#link", Paragraphs).parts = link_parts(state)
-        known = cluster.preflight or cluster.checked
-        checks = sorted(known.checks, key=lambda check: _FIRST.index(check.status)) if known else []
+        preflight = cluster.preflight or cluster.checked
+        checks = sorted(preflight.checks, key=lambda check: _STATUS_ORDER.index(check.status)) if preflight else []
         self.query_one("#checks", Paragraphs).parts = tuple(part for check in checks for part in check_parts(check))
 
 
 def link_parts(state: WizardState) -> tuple[Paragraph, ...]:
-    """How the cluster answers, in glyph and words."""
+    """State of the connection: glyph, word, progress, banner, and the error of a failed one."""
     cluster = state.cluster
     if state.proposal.profile is None:
-        return (text(("No cluster is chosen: n enters a new one.", MUTED)),)
+        return (text(("No cluster is chosen.   n: add a cluster", MUTED)),)
     if cluster.link != "connected":
         words, style = state_part(probe_label(cluster.link))
         if cluster.link != "failed":
-            words += " …" if cluster.link == "connecting" else ": enter connects and checks"
+            words += " …" if cluster.link == "connecting" else "   enter: connect and check"
         parts = [text((words, style))]
     else:
         word = ""
         if "probe" in cluster.tasks:
             done = f" {len(cluster.checked.checks)} done" if cluster.checked else ""
-            word = f"checking …{done}" if cluster.preflight is None else "looking at what is installed …"
-        # How the connection is now, the bar says.
+            word = f"checking …{done}" if cluster.preflight is None else "checking the install …"
+        # The status bar shows the current health of the connection.
         parts = [text(state_part(probe_label(cluster.link)), f"   {word}")]
         if cluster.banner.strip():
             parts.append(text((" ".join(cluster.banner.split())[:_BANNER], MUTED)))
-    if error := cluster.unreachable or cluster.error_with_remedy("probe"):
+    if error := cluster.unreachable or cluster.task_error("probe"):
         parts.append(text(error_content(error)))
     return tuple(parts)
 
 
-def variable_questions(asked: SiteVariables) -> tuple[tuple[Content, Mapping[str, str]], ...]:
-    """Each question, and what a yes takes into the profile."""
-    name = asked.profile.name
+def variable_questions(variables: SiteVariables) -> tuple[tuple[Content, Mapping[str, str]], ...]:
+    """Each question, with the variables that a confirmation adds to the profile."""
+    name = variables.profile.name
     questions: list[tuple[Content, Mapping[str, str]]] = []
-    if asked.network:
-        values = [line(f"  {variable}={value}") for variable, value in asked.network]
-        cost = "Without them NCCL may take TCP or the wrong adapters, which can cost tens of percent."
-        head = line("Give every job on ", (name, "bold"), " what a login shell sets?")
-        questions.append((lines(head, *values, line((cost, MUTED))), dict(asked.network)))
-    for variable, value in asked.paths:
-        head = line("Give every job on ", (name, "bold"), f" the {variable} of a login shell?")
-        warning = line(("It reaches into the container, whose own libraries it may replace.", "$text-warning"))
+    if variables.network:
+        values = [line(f"  {variable}={value}") for variable, value in variables.network]
+        cost = "Without them NCCL may use TCP or the wrong adapters. Runs can be tens of percent slower."
+        head = line("Add these variables of a login shell to every job on ", (name, "bold"), "?")
+        questions.append((lines(head, *values, line((cost, MUTED))), dict(variables.network)))
+    for variable, value in variables.paths:
+        head = line(f"Add the {variable} of a login shell to every job on ", (name, "bold"), "?")
+        warning = line(("It also applies in the container, where it may replace libraries.", "$text-warning"))
         questions.append((lines(head, line(f"  {value}"), warning), {variable: value}))
     return tuple(questions)
 
 
 def check_parts(check: Check) -> tuple[Paragraph, ...]:
-    """Lines of a check: the finding and, unless it is ok, the need and the fix."""
+    """Paragraphs of a check: what was found and, unless it passed, what is needed and the fix."""
     label = check_label(check.status)
     word, style = "" if check.status == "ok" else f"{label.word}: ", STYLES[label.tone]
     head = (line(state_mark(label), (f"{check.title:<{_TITLE}}", "bold")), line((word, style), check.found))

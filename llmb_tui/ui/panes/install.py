@@ -1,4 +1,4 @@
-"""The pane for the install: its steps, where each stands, and the last line of the one that runs."""
+"""The pane of the step Install: the install steps, their states, and the last line of the active one."""
 
 from __future__ import annotations
 
@@ -16,29 +16,27 @@ from llmb_tui.ui.panes.pane import Pane
 from llmb_tui.ui.text import MUTED, error_content, line, set_text, state_part
 from llmb_tui.ui.units import gauge
 from llmb_tui.ui.widgets.texts import Paragraph, Paragraphs, Scroller, text
-from llmb_tui.wizard.gates import first_error, no_login_node, observed
+from llmb_tui.wizard.gates import first_error, no_login_node, read_only_reason
 from llmb_tui.wizard.state import ClusterState, WizardState
 from llmb_tui.wizard.steps import StepId
 
 _STATE = 9
-"""Cells of the longest state of a step."""
+"""Width of the longest state of a step, in cells."""
 _INDENT = Content(" " * (_STATE + 2))
 
 
 class InstallPane(Pane):
-    """What has to be on the cluster before the run."""
+    """Install steps that a run needs."""
 
     STEP = StepId.INSTALL
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "s", "screen.ask('install')", "Install", id="install.start", tooltip="Start the install, or go on with it"
-        ),
+        Binding("s", "screen.ask('install')", "Install", id="install.start", tooltip="Start or continue the install"),
         Binding(
             "K",
             "screen.ask('keys')",
-            "Keys…",
+            "API keys…",
             id="install.keys",
-            tooltip="The registry's key and the model hub's token",
+            tooltip="Enter API keys of the container registry and the model hub",
         ),
     ]
 
@@ -58,47 +56,47 @@ class InstallPane(Pane):
 
 
 def progress(state: WizardState) -> tuple[Paragraph, ...]:
-    """How far the install is, and what can be done."""
+    """Progress of the install, and the next action."""
     cluster = state.cluster
     if not cluster.steps:
         return (text((_unknown(state), MUTED)),)
     done = sum(step.status == "done" for step in cluster.steps)
-    hint = "enter installs what is missing" if done == 0 else "enter goes on with it"
+    hint = "enter: install" if done == 0 else "enter: continue the install"
     if "install" in cluster.tasks or state.installs_here:
-        hint = "running; what runs now goes on when you leave"
+        hint = "installing … safe to leave"
     elif done == len(cluster.steps):
-        hint = "everything is there: enter goes on"
-    elif why_not := observed(state) or first_error(state):
+        hint = "installed   enter: next step"
+    elif why_not := read_only_reason(state) or first_error(state):
         hint = why_not
-    keys = no_login_node(state)
+    no_keys = no_login_node(state)
     return (
         text(gauge(done, len(cluster.steps), 24) + line(f"  {done} of {len(cluster.steps)}")),
-        text((f"{PROCEDURES[state.procedure].title}; {hint}", MUTED)),
-        *([text((f"K gives no key here. {keys}", MUTED))] if keys else []),
+        text((f"{PROCEDURES[state.procedure].title} · {hint}", MUTED)),
+        *([text((f"API keys cannot be entered here. {no_keys}", MUTED))] if no_keys else []),
     )
 
 
 def _unknown(state: WizardState) -> str:
-    """Why no step is shown, and what can be done."""
+    """The reason why no step is shown, and the next action."""
     cluster = state.cluster
     if cluster.link != "connected":
-        return "connecting …" if cluster.link == "connecting" else "The cluster comes first: step 4."
+        return "connecting …" if cluster.link == "connecting" else "Connect to the cluster first (step 4)."
     if cluster.tasks & {"probe", "install"}:
-        return "looking at what is there …"
-    return f"It is not known what is there; c at step 4 looks again. {observed(state) or 'Enter installs.'}"
+        return "checking what is installed …"
+    return f"The install has not been checked. {read_only_reason(state) or 'enter: install'} · c at step 4: check again"
 
 
 def rows(cluster: ClusterState) -> tuple[Paragraph, ...]:
-    """The steps, and what went wrong beside them: where there are none, why they could not be looked at."""
+    """The steps, then the error of the install; without steps, the error of the check that would have found them."""
     parts = [part for step in cluster.steps for part in step_parts(step)]
-    looked = None if cluster.steps else cluster.unreachable or cluster.error_with_remedy("probe")
-    if error := cluster.error_with_remedy("install") or looked:
+    probe_error = None if cluster.steps else cluster.unreachable or cluster.task_error("probe")
+    if error := cluster.task_error("install") or probe_error:
         parts += [text(Content("")), text(error_content(error))]
     return tuple(parts)
 
 
 def step_parts(step: StepState) -> tuple[Paragraph, ...]:
-    """One step; the last line of its log while it is not done."""
+    """Paragraphs of a step, with the last line of its log until it is done."""
     word, style = state_part(install_label(step.status))
     head = (
         line((word.ljust(_STATE), style), "  "),
@@ -112,5 +110,5 @@ def step_parts(step: StepState) -> tuple[Paragraph, ...]:
     if step.fix:
         rows.append((_INDENT + line(("→ ", "$text-accent")), line(step.fix)))
     if step.key_would_help:
-        rows.append((_INDENT, line(("K gives a key.", MUTED))))
+        rows.append((_INDENT, line(("K: enter the API key", MUTED))))
     return tuple(rows)

@@ -1,4 +1,4 @@
-"""`Pane`: the form of one step. It renders the wizard's state and says what the person did; it decides nothing."""
+"""`Pane`: the form of one step. It renders the wizard's state and dispatches the user's answers as events."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ Dispatch = Callable[["Event"], None]
 
 
 class Pane(VerticalScroll, can_focus=False, inherit_bindings=False):
-    """The form of one step. It scrolls with the focus; left and right go through the steps."""
+    """The form of one step. It scrolls with the focus; left and right change the step."""
 
     STEP: ClassVar[StepId]
     FINDABLE: ClassVar[bool] = False
-    """It has a list that can be narrowed by typing."""
+    """Whether it has a list that can be filtered by typing."""
 
     @property
     def tells(self) -> frozenset[str]:
-        """Fields whose errors it shows itself, so that nobody repeats them under it."""
+        """Fields whose errors the pane itself shows, so that they are not repeated below it."""
         return frozenset()
 
     def __init__(self, dispatch: Dispatch) -> None:
         super().__init__(id=f"pane-{self.STEP.name.lower()}")
         self.dispatch = dispatch
 
-    def give(self, field: str, value: str) -> None:
+    def answer(self, field: str, value: str) -> None:
         from llmb_tui.wizard.events import Answered
 
         self.dispatch(Answered(field, value))
 
     def show(self, state: WizardState) -> None:
-        """Render a state. Called at each change while the pane is the current one."""
+        """Render a state. Called after each change while the pane is shown."""
         raise NotImplementedError
 
     def keep_in_view(self) -> None:
-        """Bring what has the focus into view again: there may be less room now."""
+        """Scroll the focused widget into view again after the pane has become smaller."""
         focused = self.screen.focused
         if isinstance(focused, VerticalList) and focused.highlighted is not None:
             focused.scroll_to_highlight()
@@ -54,7 +54,7 @@ class Pane(VerticalScroll, can_focus=False, inherit_bindings=False):
         self.query_one(FindableChoices).find()
 
     def focus_first(self) -> None:
-        """Put the focus where the person starts."""
+        """Focus the first widget that can have the focus."""
         for widget in self.query("*"):
             if widget in self.screen.focus_chain:
                 widget.focus()

@@ -1,4 +1,4 @@
-"""The last two panes: what will run, what it costs and how it is started, to the letter; and the run itself."""
+"""The last two panes: Review with the run, its cost and the exact script; Run with the submitted run."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from textual.reactive import var
 from textual.timer import Timer
 from textual.widgets import Static
 
+from llmb_tui.answers.plan import scaling_word
 from llmb_tui.language.labels import gpus_label, workload_label
 from llmb_tui.language.quantities import clock, gpu_hours
 from llmb_tui.language.states import severity_label, state_label
@@ -24,10 +25,10 @@ from llmb_tui.request import RunRequest
 from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.panes.pane import Dispatch, Pane
 from llmb_tui.ui.text import MUTED, STYLES, error_content, error_line, line, lines, plain, set_text, state_part
-from llmb_tui.ui.widgets.run_header import what_runs
+from llmb_tui.ui.widgets.run_header import run_title
 from llmb_tui.ui.widgets.texts import Paragraph, Paragraphs, Scroller, fact, text
 from llmb_tui.wizard.answers import command
-from llmb_tui.wizard.gates import blockers, comes_first, other_layout, other_procedure
+from llmb_tui.wizard.gates import blockers, layout_difference, other_procedure, unfinished_step
 from llmb_tui.wizard.state import Launch, WizardState
 from llmb_tui.wizard.steps import StepId
 
@@ -35,13 +36,15 @@ _TICK_S = 1.0
 
 
 class ReviewPane(Pane):
-    """Everything before it is spent: what, where, cost, and the script to the letter."""
+    """Review before submission: run, cluster, cost and the exact script."""
 
     STEP = StepId.REVIEW
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("s", "screen.ask('submit')", "Submit", id="review.submit", tooltip="Submit the run, after a question"),
-        Binding("z", "zoom", "Zoom", id="review.zoom", tooltip="The script on the whole screen; escape goes back"),
-        Binding("y", "copy", "Copy", id="review.copy", tooltip="Copy the command that starts it"),
+        Binding(
+            "s", "screen.ask('submit')", "Submit", id="review.submit", tooltip="Submit the run after a confirmation"
+        ),
+        Binding("z", "zoom", "Zoom", id="review.zoom", tooltip="Show the script on the whole screen; escape: back"),
+        Binding("y", "copy", "Copy", id="review.copy", tooltip="Copy the command that launches the run"),
     ]
 
     def __init__(self, dispatch: Dispatch) -> None:
@@ -60,18 +63,18 @@ class ReviewPane(Pane):
         from llmb_tui.launch.procedure_loader import procedure
 
         chosen = procedure(state.procedure)
-        command, self._command = self._command, command_of(state)
+        command, self._command = self._command, exact_command(state)
         self.query_one(LaunchLine).show(state)
         self.query_one(Paragraphs).parts = review_facts(state)
         title = line((chosen.script_title, "bold"), "  ", (chosen.script_hint, MUTED))
         set_text(self.query_one("#script-title", Static), title)
         set_text(self.query_one("#script-text", Static), script_text(state, chosen.script_title, chosen.preparing))
-        self.query_one("#script-more", Paragraphs).parts = to_know(state)
+        self.query_one("#script-more", Paragraphs).parts = launch_notes(state)
         if bool(command) != bool(self._command):
             self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
-        """What has no command is copied by the wizard's own key."""
+        """Disable the copy key without a command; the wizard's key then copies the selection."""
         return bool(self._command) if action == "copy" else True
 
     def action_zoom(self) -> None:
@@ -85,12 +88,12 @@ class ReviewPane(Pane):
 
 
 class RunPane(Pane):
-    """The run that was submitted."""
+    """The submitted run."""
 
     STEP = StepId.RUN
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("n", "screen.ask('again')", "Another run", id="run.again", tooltip="Start over, with the same answers")
+        Binding("n", "screen.ask('again')", "New run", id="run.again", tooltip="Start a new run with the same answers")
     ]
 
     def compose(self) -> ComposeResult:
@@ -104,44 +107,46 @@ class RunPane(Pane):
 
 
 def review_facts(state: WizardState) -> tuple[Paragraph, ...]:
-    """What, where, cost, how it is started, command."""
+    """Facts about the run, its cluster, cost, launch method and command."""
     plan, profile = state.proposal.plan, state.proposal.profile
     if plan is None:
-        return (text(("There is no plan to review yet.", MUTED)),)
+        return (text(("Nothing to review yet. Fix the fields marked ✗ in steps 1 to 3.", MUTED)),)
     s = plan.selection
-    what = f"{workload_label(s.recipe_id, s.size, s.dtype)}, {gpus_label(s.scale, s.gpu)}, {plan.scaling}"
-    where = line(("no cluster yet: step 4", "$text-warning"))
+    configuration = (
+        f"{workload_label(s.recipe_id, s.size, s.dtype)}, {gpus_label(s.scale, s.gpu)}, {scaling_word(plan.scaling)}"
+    )
+    cluster = line(("no cluster chosen (step 4)", "$text-warning"))
     if profile is not None:
-        where = line(f"{profile.name}, {profile.share}")
-    cost = "not known" if plan.gpu_hours is None else f"{gpu_hours(plan.gpu_hours)} + start-up"
+        cluster = line(f"{profile.name}, {profile.share}")
+    cost = "unknown" if plan.gpu_hours is None else f"{gpu_hours(plan.gpu_hours)} + start-up"
     facts = (
-        fact("what", (what, "bold")),
-        *(fact("layout", (words, "$text-warning")) for words in other_layout(state.proposal.usual, plan)),
-        fact("steps", f"{plan.steps}, at most {plan.time_limit} on {plural(plan.nodes, 'node')}"),
-        fact("where", where),
+        fact("run", (configuration, "bold")),
+        *(fact("layout", (words, "$text-warning")) for words in layout_difference(state.proposal.usual, plan)),
+        fact("steps", f"{plan.steps}, time limit {plan.time_limit}, {plural(plan.nodes, 'node')}"),
+        fact("cluster", cluster),
         fact("cost", (cost, "bold")),
         *extra_facts(plan),
     )
-    never = (one for one in blockers(state) if one.field in ("observer", "gpu_hours", "request"))
+    refusals = (problem for problem in blockers(state) if problem.field in ("observer", "gpu_hours", "request"))
     head = severity_label("error").text
-    facts += tuple(fact(head, (one.reason, "$text-error"), (f" {one.fix}", MUTED)) for one in never)
+    facts += tuple(fact(head, (problem.reason, "$text-error"), (f" {problem.fix}", MUTED)) for problem in refusals)
     return facts + launch_facts(state)
 
 
 def extra_facts(plan: Plan) -> tuple[Paragraph, ...]:
-    """What the run does beside the benchmark, and what follows from it."""
-    against = {problem.field for problem in plan.problems if problem.severity != "note"}
+    """The chosen options of the run, with their effects."""
+    problem_fields = {problem.field for problem in plan.problems if problem.severity != "note"}
     notes = {problem.field: problem.reason for problem in plan.problems if problem.severity == "note"}
     chosen = [(option, notes.get(option.name, option.label)) for option in chosen_options(plan.options)]
     return tuple(
         fact(option.word, (words, "$text-warning" if "WARN" in words else ""))
         for option, words in chosen
-        if option.name in notes or option.name not in against
+        if option.name in notes or option.name not in problem_fields
     )
 
 
-def agreement(request: RunRequest, starts: str = "") -> Content:
-    """The question before GPUs are spent. `starts` is what submitting does, where that is not all."""
+def confirmation_question(request: RunRequest, starts: str = "") -> Content:
+    """The question before a submission. `starts`: effect of submitting, if it is more than one sbatch."""
     plan, profile = request.plan, request.profile
     s = plan.selection
     rows = [
@@ -152,7 +157,7 @@ def agreement(request: RunRequest, starts: str = "") -> Content:
             (gpus_label(s.scale, s.gpu), "bold"),
         ),
         line("to ", (profile.name, "bold"), f", {profile.share},"),
-        line("for ", (gpu_hours(plan.gpu_hours), "bold"), f" + start-up, at most {plan.time_limit}?"),
+        line("for ", (gpu_hours(plan.gpu_hours), "bold"), f" + start-up, time limit {plan.time_limit}?"),
     ]
     more = " and ".join(option.label for option in chosen_options(plan.options))
     if more:
@@ -165,9 +170,9 @@ def agreement(request: RunRequest, starts: str = "") -> Content:
 
 
 def run_facts(run: Run | None) -> tuple[Paragraph, ...]:
-    """What was submitted, or what is left to do."""
+    """Facts about the submitted run, or the step that submits one."""
     if run is None:
-        return (text(("Nothing was submitted yet. Review comes first.", MUTED)),)
+        return (text(("No run has been submitted yet. Submit one at step 6.", MUTED)),)
     words, style = state_part(state_label(run.submission))
     if run.submission == "withdrawn":
         words += f": it never reached {run.words.scheduler}"
@@ -175,8 +180,8 @@ def run_facts(run: Run | None) -> tuple[Paragraph, ...]:
         words += ": it is not submitted again automatically"
     parts = [
         fact("run", (run.id, "bold")),
-        fact("where", run.cluster),
-        fact("procedure", PROCEDURES[run.procedure].title),
+        fact("cluster", run.cluster),
+        fact("launch", PROCEDURES[run.procedure].title),
         fact("state", (words, style)),
     ]
     if run.job_ids:
@@ -186,49 +191,49 @@ def run_facts(run: Run | None) -> tuple[Paragraph, ...]:
         parts.append(fact("results", results))
     if run.note:
         parts.append(fact("note", plain(run.note)))
-    return (*parts, text(Content("")), text(("enter watches it, n starts another one", MUTED)))
+    return (*parts, text(Content("")), text(("enter: watch · n: new run", MUTED)))
 
 
 def launch_facts(state: WizardState) -> tuple[Paragraph, ...]:
-    """How it is started, what comes first, what is not as asked for, and where to read more."""
-    launch, plan, first = state.proposal.launch, state.proposal.plan, comes_first(state)
+    """Facts about the launch: method, problems, command, missing steps and notes."""
+    launch, plan, missing = state.proposal.launch, state.proposal.plan, unfinished_step(state)
     if plan is None:
         return ()
-    facts = [fact("procedure", launch.way)] if launch.way else []
+    facts = [fact("launch", launch.way)] if launch.way else []
     for problem in launch.problems:
         label = severity_label(problem.severity)
         facts.append(fact(label.text, (problem.reason, STYLES[label.tone]), (f" {problem.fix}", MUTED)))
     if not launch.command:
         profile = state.proposal.profile
         words = command(plan.selection, profile.name if profile else None, other_procedure(state))
-        return (*facts, fact("command", (words, MUTED)), *_as_prepared(state))
-    if error := state.cluster.error_with_remedy("prepare"):
+        return (*facts, fact("command", (words, MUTED)), *_prepared_facts(state))
+    if error := state.cluster.task_error("prepare"):
         facts.append(fact("✗ not ready", (error_line(error), "$text-error")))
     if not plan.launchable:
         return tuple(facts)
     facts.append(fact("submit", (launch.starts, "$text-accent")))
-    if first:
-        facts.append(fact("first", (first, "$text-warning")))
+    if missing:
+        facts.append(fact("to do", (missing, "$text-warning")))
     if launch.takes_token:
-        words = "gets your Hugging Face token; the notes say what becomes of it"
+        words = "the scripts receive your Hugging Face token; see the notes below the command"
         facts.append(fact("token", (words, "$text-warning")))
     if launch.differences or launch.notes:
-        facts.append(fact("to know", "differences and notes stand under the command"))
+        facts.append(fact("notes", "differences and notes are below the command"))
     return tuple(facts)
 
 
-def _as_prepared(state: WizardState) -> tuple[Paragraph, ...]:
-    """What the cluster's profile sets otherwise than the recipe, and where the job is not what the recipe makes."""
+def _prepared_facts(state: WizardState) -> tuple[Paragraph, ...]:
+    """Settings of the recipe that the cluster's profile overrides, and notes about the prepared job."""
     if (prepared := state.cluster.prepared) is None:
         return ()
     words = "{}, from the cluster's profile; the recipe has {}"
-    set_otherwise = [(name, words.format(yours, theirs)) for name, theirs, yours in prepared.overridden]
-    facts = [fact(name, (change, "$text-warning")) for name, change in set_otherwise]
+    overrides = [(name, words.format(value, default)) for name, default, value in prepared.overridden]
+    facts = [fact(name, (change, "$text-warning")) for name, change in overrides]
     return (*facts, *(fact("note", note) for note in prepared.notes))
 
 
-def command_of(state: WizardState) -> str:
-    """The command to the letter; empty where there is none, or it would not do what is asked for."""
+def exact_command(state: WizardState) -> str:
+    """The exact command; empty if there is none, or if the plan cannot be launched."""
     plan, launch, prepared = state.proposal.plan, state.proposal.launch, state.cluster.prepared
     if plan is None or not plan.launchable:
         return ""
@@ -236,27 +241,27 @@ def command_of(state: WizardState) -> str:
 
 
 def script_text(state: WizardState, title: str, preparing: str) -> Content:
-    """The script or the command, whose `title` is given; or why it is not there. `preparing` is how it is made."""
+    """The script or command, or the reason why there is none. `preparing`: text while it is being made."""
     cluster, plan = state.cluster, state.proposal.plan
-    error, launchable = cluster.error_with_remedy("prepare"), plan is not None and plan.launchable
-    if text := command_of(state):
+    error, launchable = cluster.task_error("prepare"), plan is not None and plan.launchable
+    if text := exact_command(state):
         return plain(text)
     if launchable and cluster.prepared is not None:
         return plain(cluster.prepared.script)
     if error is not None:
         return error_content(error)
-    words = f"The {title.lower()} needs a cluster: step 4."
+    words = f"Choose a cluster to see the {title.lower()} (step 4)."
     if cluster.preparing:
         words = preparing
     elif not launchable:
-        words = "This selection cannot be launched this way: the steps with ✗ say why."
+        words = "This run cannot be launched with this method. The steps marked ✗ show the reason."
     return line((words, MUTED))
 
 
-def to_know(state: WizardState) -> tuple[Paragraph, ...]:
-    """What is done otherwise than the recipe's documents say, then what the procedure does; under the command."""
+def launch_notes(state: WizardState) -> tuple[Paragraph, ...]:
+    """Paragraphs below the command: differences from the recipe's documents, then notes of the launch method."""
     launch = state.proposal.launch
-    if not command_of(state):
+    if not exact_command(state):
         return ()
     parts = [(line(("≠ ", "$text-accent")), line(words)) for words in launch.differences]
     parts += [(line(("· ", "$text-accent")), line(words)) for words in launch.notes]
@@ -264,11 +269,11 @@ def to_know(state: WizardState) -> tuple[Paragraph, ...]:
 
 
 class LaunchLine(Paragraphs):
-    """What a submission on its way is doing, and for how long; nothing while there is none."""
+    """Progress and duration of the submission in progress; hidden while there is none."""
 
     launch: var[Launch | None] = var["Launch | None"](None)
     other: var[bool] = var(False)
-    """It is for other answers than those that are shown."""
+    """Whether the submission has other answers than the wizard shows."""
     _ticks: Timer | None = None
 
     def show(self, state: WizardState) -> None:
@@ -291,17 +296,17 @@ class LaunchLine(Paragraphs):
 
 
 def launch_parts(launch: Launch, now: float, other: bool) -> tuple[Paragraph, ...]:
-    """For how long, that nobody has to wait, which run where that is another one, and the last line of its output.
+    """Duration of a submission, its run if that is another one, and the last line of its output.
 
-    `now` is monotonic time.
+    `now`: monotonic time.
     """
     from llmb_tui.launch.procedure_loader import procedure
 
     run = launch.run
     age = clock(max(0.0, now - launch.since))
-    words = f"{procedure(run.procedure).submitting} for {age}; it goes on when you leave"
-    which = f"   {what_runs(run)} on {run.cluster}" if other else ""
-    parts = [fact("now", (words, "$text-warning"), (which, MUTED))]
-    if launch.said:
-        parts.append(fact("", (launch.said, MUTED)))
+    words = f"{procedure(run.procedure).submitting} for {age}; safe to leave"
+    other_run = f"   {run_title(run)} on {run.cluster}" if other else ""
+    parts = [fact("now", (words, "$text-warning"), (other_run, MUTED))]
+    if launch.last_line:
+        parts.append(fact("", (launch.last_line, MUTED)))
     return tuple(parts)

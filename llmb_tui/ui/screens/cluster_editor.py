@@ -1,4 +1,4 @@
-"""`ClusterEditor`: enter a cluster or change a saved one. What the cluster can say itself is offered, not typed."""
+"""`ClusterEditor`: add a cluster or change a saved one, with values that are read from the cluster."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.errors import LlmbError
 from llmb_tui.services import Services
 from llmb_tui.ui.background import background, run_in_thread
-from llmb_tui.ui.dialogs import Confirm
+from llmb_tui.ui.dialogs import ConfirmDialog
 from llmb_tui.ui.forms.form import ProfileForm
 from llmb_tui.ui.forms.forms import FORMS
 from llmb_tui.ui.key_order import KeyOrder
@@ -26,21 +26,21 @@ from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.texts import Scroller
 from llmb_tui.wizard.choices import Choice
 
-_NOT_A_LOGIN_NODE = "no sbatch here"
-_OTHER_KIND = "n enters another kind"
+_NOT_A_LOGIN_NODE = "no sbatch on this machine"
+_OTHER_KIND = "only for a new cluster"
 
 
 class ClusterEditor(Screen[ClusterProfile]):
-    """One profile. Its answer is the saved profile, or None. No secret is in it: the connection asks for one."""
+    """Form of one profile; dismisses with the saved profile, or None. A profile contains no secrets."""
 
-    HELP = """Where runs go: of which kind the cluster is, how to reach it, and what a job must ask for there.
-Of Slurm, host may be a name of your ssh configuration: port, user, keys and jump hosts are then taken from it.
-Of Run:ai, fields begin with what the recipe's variables say (BASE_URL, APP_ID, PROJECT_NAME and so on).
-Once the cluster was read, what it has is offered below the fields: accounts, partitions and directories, what the
-configuration of NVIDIA's llmb-run says, or node pools, claims and credentials. Nothing that you entered is changed."""
+    HELP = """A cluster: its kind, how to reach it, and the options that its jobs need.
+Slurm: the host may be a name from your ssh configuration, which then supplies port, user, keys and jump hosts.
+Run:ai: the fields start with the recipe's environment variables (BASE_URL, APP_ID, PROJECT_NAME and others).
+ctrl+r reads the cluster and lists its values below the fields, such as accounts, partitions and directories.
+Values that you entered are kept."""
     CSS_PATH = "cluster_editor.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+r", "read", "Connect and read", id="editor.read", tooltip="Ask the cluster what it offers"),
+        Binding("ctrl+r", "read", "Connect and read", id="editor.read", tooltip="Connect and list its values"),
         Binding("ctrl+s", "save", "Save", id="editor.save", tooltip="Save the cluster and check it"),
         Binding("q,escape", "leave", "Leave", key_display="esc", id="editor.leave", tooltip="Leave without saving"),
     ]
@@ -51,7 +51,7 @@ configuration of NVIDIA's llmb-run says, or node pools, claims and credentials. 
         super().__init__()
         self._services = services
         self._prompter = prompter
-        self._read_before = base
+        self._saved_profile = base
         self._kinds = ChoiceList(self._choose_kind, id="transport")
         self._forms: dict[str, ProfileForm[Any, Any]] = {}
         self._is_saving = False
@@ -62,11 +62,11 @@ configuration of NVIDIA's llmb-run says, or node pools, claims and credentials. 
 
     @property
     def form(self) -> ProfileForm[Any, Any]:
-        """The one that is shown."""
+        """The visible form."""
         return self._forms[self._kind]
 
     def compose(self) -> ComposeResult:
-        yield Static(line((" Cluster", "bold"), ("   ctrl+r reads it, ctrl+s saves", MUTED)), id="title", markup=False)
+        yield Static(line((" Cluster", "bold"), ("   ctrl+r: read · ctrl+s: save", MUTED)), id="title", markup=False)
         with Scroller(id="editor", can_focus=False):
             yield self._kinds
             yield self.form
@@ -75,14 +75,14 @@ configuration of NVIDIA's llmb-run says, or node pools, claims and credentials. 
 
     def on_mount(self) -> None:
         self._choose_kind(self._kind)
-        if self._read_before is None:
+        if self._saved_profile is None:
             self._kinds.focus()
         else:
             self.form.fields["name"].focus_first()
 
     @on(Input.Submitted)
-    def _entered(self, event: Input.Submitted) -> None:
-        """Enter goes to the next field; after the last one that a connection needs it connects."""
+    def _field_submitted(self, event: Input.Submitted) -> None:
+        """Go to the next field; after the last field of a connection, connect."""
         event.stop()
         if event.input.id == f"profile-{self.form.REACH[-1].name}":
             self.action_read()
@@ -90,7 +90,7 @@ configuration of NVIDIA's llmb-run says, or node pools, claims and credentials. 
             self.focus_next()
 
     @on(ChoiceList.Taken)
-    def _taken(self, event: ChoiceList.Taken) -> None:
+    def _choice_taken(self, event: ChoiceList.Taken) -> None:
         event.stop()
         self.focus_next()
 
@@ -99,23 +99,23 @@ configuration of NVIDIA's llmb-run says, or node pools, claims and credentials. 
         try:
             profile = form.reachable()
         except LlmbError as error:
-            self._blame(error)
+            self._show_fault(error)
             return
-        self._blame(None)
+        self._show_fault(None)
         form.say(line(("◐ connecting …", "$text-warning")))
         self._read(form, profile, form.reach)
 
     @background(group="save")
     async def action_save(self) -> None:
-        """Once, however often the key comes meanwhile."""
+        """Save the profile; further key presses meanwhile have no effect."""
         if self._is_saving:
             return
         self._is_saving = True
         try:
             profile = self.form.profile()
-            await run_in_thread(self._services.clusters.change, self._read_before, profile)
+            await run_in_thread(self._services.clusters.change, self._saved_profile, profile)
         except LlmbError as error:
-            self._blame(error)
+            self._show_fault(error)
         else:
             self.dismiss(profile)
         finally:
@@ -123,25 +123,25 @@ configuration of NVIDIA's llmb-run says, or node pools, claims and credentials. 
 
     @background(group="leave", exclusive=True)
     async def action_leave(self) -> None:
-        """What was entered is lost then: that takes a second key."""
+        """Leave; unsaved changes need a confirmation."""
         if self._is_saving:
             return
-        lost = any(form.is_mounted and form.has_changed for form in self._forms.values())
-        question = line("What you entered here is not saved, and is lost when you leave.")
-        if not lost or await self.app.push_screen_wait(Confirm("Leave", question, "Leave", "Stay")):
+        has_changed = any(form.is_mounted and form.has_changed for form in self._forms.values())
+        question = line("Your changes are not saved. Leave without saving?")
+        if not has_changed or await self.app.push_screen_wait(ConfirmDialog("Leave", question, "Leave", "Stay")):
             self.dismiss(None)
 
     @background(group="read", exclusive=True)
-    async def _read(self, form: ProfileForm[Any, Any], profile: ClusterProfile, asked: tuple[str, ...]) -> None:
-        """What comes of a cluster that is not the entered one any more is dropped; the form has said so."""
+    async def _read(self, form: ProfileForm[Any, Any], profile: ClusterProfile, reach: tuple[str, ...]) -> None:
+        """Read a cluster and offer its values, unless the fields of its connection have changed meanwhile."""
         focused = self.focused
         try:
             offers = await run_in_thread(form.read, self._services, profile, self._prompter)
         except LlmbError as error:
-            if form.reach == asked:
-                form.say(lines(line(("✗ it could not be read", "$text-error")), error_content(error)))
+            if form.reach == reach:
+                form.say(lines(line(("✗ could not read the cluster", "$text-error")), error_content(error)))
             return
-        if form.reach != asked:
+        if form.reach != reach:
             return
         form.say(form.take(offers))
         has_waited = self.focused is focused and not self.app.types_for_s
@@ -156,13 +156,13 @@ configuration of NVIDIA's llmb-run says, or node pools, claims and credentials. 
         self.form.choose_transport(kind)
         words = {key: text for form in FORMS.values() for key, text in form.ROUTES.items()}
         no_sbatch = None if shutil.which("sbatch") or kind == "local" else _NOT_A_LOGIN_NODE
-        reasons = {one: None if one in self._forms else _OTHER_KIND for one in words}
+        reasons = {key: None if key in self._forms else _OTHER_KIND for key in words}
         reasons["local"] = reasons["local"] or no_sbatch
-        rows = (Choice(one, text, disabled_reason=reasons[one]) for one, text in words.items())
+        rows = (Choice(key, text, disabled_reason=reasons[key]) for key, text in words.items())
         self._kinds.show(tuple(rows), kind)
 
-    def _blame(self, error: LlmbError | None) -> None:
-        """Show what is wrong below the form, and put the focus where it can be mended."""
+    def _show_fault(self, error: LlmbError | None) -> None:
+        """Show an error below the form, and focus the field that causes it."""
         fault = self.query_one("#fault", Static)
         fault.update(line(ERROR_MARK) + error_content(error) if error else "")
         field = self.form.at_fault(error) if error else None

@@ -1,4 +1,4 @@
-"""`DiskScreen`: what this program has put on a cluster, and removing some of it after a question."""
+"""`DiskScreen`: files that this program has put on a cluster, and their removal after a confirmation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.content import Content
 
-from llmb_tui.answers.disk import THING, largest_first, removal_question, removal_words, summary
+from llmb_tui.answers.disk import ITEM_COLUMNS, largest_first, removal_question, removal_words, summary
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.session import Session
@@ -18,7 +18,7 @@ from llmb_tui.cluster_files.prune import held_by_suites, loaded_by_suites
 from llmb_tui.errors import LlmbError
 from llmb_tui.services import Services
 from llmb_tui.ui.background import background, run_detached, run_in_thread, show_failure
-from llmb_tui.ui.dialogs import Confirm
+from llmb_tui.ui.dialogs import ConfirmDialog
 from llmb_tui.ui.screens.table_screen import TableScreen
 from llmb_tui.ui.text import ERROR_MARK, MUTED, Part, error_line, line, lines, notify
 from llmb_tui.ui.widgets.keyed_table import MARK, KeyedTable
@@ -28,22 +28,23 @@ _NAMED_IN_QUESTION = 8
 
 
 class DiskTable(KeyedTable):
-    """Things below the install directory."""
+    """Items below the install directory."""
 
     CUT_AT_START = frozenset({"name"})
 
 
 class DiskScreen(TableScreen[InstallItem, None]):
-    """The largest first. Nothing is removed that is not marked and agreed to."""
+    """Items on a cluster, the largest first. Only marked items are removed, after a confirmation."""
 
-    HELP = """What installs and runs have put below the cluster's install directory, the largest first.
-x marks a thing, D removes what is marked, for good. What is still needed, or is not known, cannot be marked; the line
-below the rows says why. A run's record, plan and verdict stay on this machine."""
+    HELP = """Items that installs and runs have put below the cluster's install directory, the largest first.
+x marks an item, D removes the marked items for good.
+An item that is in use or not recognized cannot be marked; the line below the rows shows the reason.
+Records, plans and verdicts of runs stay on this machine."""
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("x,space", "mark", "Mark", key_display="x", id="disk.mark", tooltip="Mark it to be removed"),
-        Binding("D", "remove", "Remove…", id="disk.remove", tooltip="Remove what is marked, after a question"),
-        Binding("r", "read", "Look again", id="disk.read", tooltip="Ask the cluster again"),
-        Binding("q,escape", "leave", "Back", id="disk.leave", tooltip="Back; nothing is removed"),
+        Binding("x,space", "mark", "Mark", key_display="x", id="disk.mark", tooltip="Mark the item for removal"),
+        Binding("D", "remove", "Remove…", id="disk.remove", tooltip="Remove the marked items, after a confirmation"),
+        Binding("r", "read", "Refresh", id="disk.read", tooltip="Query the cluster again"),
+        Binding("q,escape", "leave", "Back", id="disk.leave", tooltip="Back without removing anything"),
     ]
     TABLE = DiskTable
 
@@ -52,7 +53,7 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
         self._services = services
         self._prompter = prompter
         self._profile = profile
-        self._removing = False
+        self._is_removing = False
 
     def on_mount(self) -> None:
         self.action_read()
@@ -63,17 +64,17 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
 
     @property
     def notice(self) -> str:
-        return notice(self._profile, self._observes)
+        return notice(self._profile, self._is_read_only)
 
     @property
-    def _observes(self) -> bool:
+    def _is_read_only(self) -> bool:
         return self._services.policy.is_read_only(self._profile)
 
     def why_not(self, action: str) -> str:
-        if self._removing and action in ("mark", "remove", "read"):
-            return "What was marked is being removed."
-        if self._observes and action in ("mark", "remove"):
-            return f"{self._profile.name} is read-only: nothing is removed from it."
+        if self._is_removing and action in ("mark", "remove", "read"):
+            return "The marked items are being removed."
+        if self._is_read_only and action in ("mark", "remove"):
+            return f"{self._profile.name} is read-only: nothing can be removed from it."
         return ""
 
     def why_unmarkable(self, thing: InstallItem) -> str:
@@ -83,31 +84,31 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
         parts: list[Part] = [thing.path]
         if thing.kept:
             parts += [("   ✗ stays: ", "$text-error"), thing.kept]
-        elif not self._observes:
-            parts.append(("   x marks it", MUTED))
+        elif not self._is_read_only:
+            parts.append(("   x: mark", MUTED))
         return line(*parts)
 
     @background(group="disk", exclusive=True)
-    async def action_read(self, said: str = "") -> None:
-        """`said`: what was done before."""
-        await self._read(said)
+    async def action_read(self, result: str = "") -> None:
+        """Query the cluster again; `result` of an earlier action stays in the status."""
+        await self._read(result)
 
     @background(group="remove", exclusive=True)
     async def action_remove(self) -> None:
         things = housekeeping.chosen(tuple(self.rows.things.values()), sorted(map(str, self.marked)))
         if not things:
-            notify(self.app, "Nothing is marked: x marks a thing.", "warning")
+            notify(self.app, "No item is marked. Mark one with x first.", "warning")
             return
         question = _question(self._profile.name, things)
-        if await self.app.push_screen_wait(Confirm("Remove", question, "Remove it", "Keep it")):
+        if await self.app.push_screen_wait(ConfirmDialog("Remove", question, "Remove", "Keep")):
             self.workers.cancel_group(self, "disk")
-            run_detached(self.app, self._remove([one.path for one in things]))
+            run_detached(self.app, self._remove([thing.path for thing in things]))
 
     async def _remove(self, paths: Sequence[str]) -> None:
         self._set_removing(True)
         self._say(("◐ ", "$text-warning"), "removing …")
         try:
-            removal = await run_in_thread(lambda: self._take_away(paths))
+            removal = await run_in_thread(lambda: self._remove_items(paths))
         except LlmbError as error:
             self._say(ERROR_MARK, error_line(error))
             show_failure(self.app, error)
@@ -120,34 +121,34 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
         else:
             notify(self.app, f"{self._profile.name}: {removal_words(removal)}")
 
-    def _take_away(self, paths: Sequence[str]) -> Removal:
-        """By a list of now: what is on the screen may be hours old. In a thread."""
+    def _remove_items(self, paths: Sequence[str]) -> Removal:
+        """Remove items; blocks. They are listed again first, because the rows may be hours old."""
         things = housekeeping.chosen(self._listed(), paths)
-        return housekeeping.remove(self._session(), things, self._tell)
+        return housekeeping.remove(self._session(), things, self._show_progress)
 
     def _set_removing(self, removing: bool) -> None:
-        """Meanwhile no key reads, marks or removes."""
-        self._removing = removing
+        """Disable reading, marking and removing during a removal."""
+        self._is_removing = removing
         if self.is_attached:
             self.refresh_bindings()
 
-    async def _read(self, said: str = "") -> None:
-        """`said`: what was done before."""
-        self._say(("◐ ", "$text-warning"), f"{said} Asking {self._profile.name} …".lstrip())
+    async def _read(self, result: str = "") -> None:
+        """List the items; the status starts with the `result` of an earlier action."""
+        self._say(("◐ ", "$text-warning"), f"{result} Querying {self._profile.name} …".lstrip())
         try:
-            things = await run_in_thread(self._look)
+            things = await run_in_thread(self._list_by_size)
         except LlmbError as error:
             things = ()
             self._say(ERROR_MARK, error_line(error))
         else:
-            self._say(("● ", "$text-success"), f"{said} {summary(things)}".lstrip())
+            self._say(("● ", "$text-success"), f"{result} {summary(things)}".lstrip())
         removable = {thing.path for thing in things if not thing.kept}
         self.marked = {key: thing for key, thing in self.marked.items() if key in removable}
-        self.take((MARK, *THING), {thing.path: thing for thing in things})
+        self.show_things((MARK, *ITEM_COLUMNS), {thing.path: thing for thing in things})
 
-    def _look(self) -> tuple[InstallItem, ...]:
+    def _list_by_size(self) -> tuple[InstallItem, ...]:
         """With sizes, the largest first. In a thread."""
-        known = housekeeping.measured(self._session(), self._listed(), self._tell)
+        known = housekeeping.measured(self._session(), self._listed(), self._show_progress)
         return tuple(largest_first(known))
 
     def _listed(self) -> tuple[InstallItem, ...]:
@@ -161,8 +162,8 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
     def _session(self) -> Session:
         return self._services.clusters.login_node(self._profile.name)
 
-    def _tell(self, words: str) -> None:
-        """In a thread: how far it is."""
+    def _show_progress(self, words: str) -> None:
+        """Show the progress of a removal; called in its thread."""
         self.call_later(self._say, ("◐ ", "$text-warning"), words)
 
     def _say(self, *parts: Part) -> None:
@@ -173,7 +174,7 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
 def _question(cluster: str, things: Sequence[InstallItem]) -> Content:
     """The question before a removal, with the first things by name."""
     rows = [line((removal_question(cluster, things), "bold")), Content("")]
-    rows += [line(one.path) for one in things[:_NAMED_IN_QUESTION]]
+    rows += [line(thing.path) for thing in things[:_NAMED_IN_QUESTION]]
     if len(things) > _NAMED_IN_QUESTION:
         rows.append(line((f"and {len(things) - _NAMED_IN_QUESTION} more", MUTED)))
-    return lines(*rows, Content(""), line(("It cannot be undone. Records, plans and verdicts of runs stay.", MUTED)))
+    return lines(*rows, Content(""), line(("This cannot be undone. Records and verdicts of runs stay here.", MUTED)))

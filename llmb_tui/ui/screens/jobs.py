@@ -1,4 +1,4 @@
-"""`JobsScreen`: all runs that this machine remembers, with what their local logs and their schedulers last said."""
+"""`JobsScreen`: all runs of this machine, with the figures of their local logs and their last known job states."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from llmb_tui.launch.note import NO_NOTE, Note
 from llmb_tui.launch.run import Run
 from llmb_tui.services import Services
 from llmb_tui.ui.background import background, run_detached, run_in_thread, show_failure
-from llmb_tui.ui.dialogs import Confirm, NoteDialog
+from llmb_tui.ui.dialogs import ConfirmDialog, NoteDialog
 from llmb_tui.ui.screens.runs_screen import RunsScreen
-from llmb_tui.ui.text import MUTED, Part, line, lines, notices_words, notify
+from llmb_tui.ui.text import MUTED, Part, line, lines, notices_text, notify
 from llmb_tui.ui.widgets.keyed_table import Key, KeyedTable
-from llmb_tui.ui.widgets.run_header import jobs_of, what_runs
+from llmb_tui.ui.widgets.run_header import jobs_of, run_title
 from llmb_tui.ui.widgets.run_list import cancel_question, list_problems, screen_columns
 from llmb_tui.ui.widgets.status_bar import notice
 from llmb_tui.watch.state import RunRecord, RunsChanged
 
 _LINES = 8
-_NO_JOB = "This run has no job that could be cancelled, and nothing to withdraw."
+_NO_JOB = "Nothing to cancel: this run has no active job."
 
 
-def _of_all(failed: Mapping[str, LlmbError]) -> LlmbError:
-    """What went wrong for some runs, in one; by their ids."""
+def _combined_error(failed: Mapping[str, LlmbError]) -> LlmbError:
+    """One error for the runs that could not be cancelled, by their ids."""
     first, *others = failed.values()
     if not others:
         return first
@@ -49,11 +49,11 @@ def _of_all(failed: Mapping[str, LlmbError]) -> LlmbError:
 
 
 def _can_end(run: Run) -> bool:
-    """True for a run with a job that could be cancelled, and for one that may be withdrawn."""
+    """Whether the run has a job that can be cancelled, or can be withdrawn."""
     return run.submission == "intended" or (run.is_active and bool(run.job_ids))
 
 
-def _mark(row: RunRow) -> Cell:
+def _note_mark(row: RunRow) -> Cell:
     return Toned("•" if row.note else "", "quiet")
 
 
@@ -68,12 +68,12 @@ class JobTable(KeyedTable):
 
 
 class JobsScreen(RunsScreen[RunRow]):
-    """The runs, newest first, as their feed says. Only what a person does here may ask for a password."""
+    """Runs from the feed, newest first. Only actions of the user may ask for a password."""
 
-    HELP = """Every run, newest first; finished ones stay. The figures come from the local copies of the logs.
-What a scheduler says of jobs is asked once for each cluster, not once for each run.
-Runs that NVIDIA's own llmb-run started are opened from their list (o), suites from theirs (S)."""
-    # With a file of its own, Textual parses all rules anew and applies them to every widget of every screen.
+    HELP = """All runs, newest first, active and finished. Figures come from the local copies of the logs.
+The scheduler of a cluster is queried once for all of its jobs.
+o lists runs that NVIDIA's llmb-run started, S lists suites."""
+    # A screen with a CSS file makes Textual parse all rules again and apply them to every widget of every screen.
     DEFAULT_CSS = """
     JobsScreen {
         #jobs-peek {
@@ -89,28 +89,24 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("space", "peek", "Peek", id="jobs.peek", tooltip="The last lines of the run's log"),
-        # With priority, so that of `/word` typed in one burst the letters are the filter's.
-        Binding("slash", "filter", "Filter", id="jobs.filter", tooltip="Show only runs with words", priority=True),
+        Binding("space", "peek", "Peek", id="jobs.peek", tooltip="Show the last lines of the run's log"),
+        # With priority: the letters of `/word`, typed in one burst, go to the filter.
+        Binding("slash", "filter", "Filter", id="jobs.filter", tooltip="Show runs with these words", priority=True),
         Binding("x", "mark", "Mark", id="jobs.mark", tooltip="Mark the run for cancelling"),
-        Binding(
-            "c", "cancel", "Cancel…", id="jobs.cancel", tooltip="Cancel or withdraw the marked runs, after a question"
-        ),
-        Binding("n", "note", "Note…", id="jobs.note", tooltip="Say something of the run, and give it tags"),
-        Binding(
-            "a", "again", "Again…", id="jobs.again", tooltip="What the run was, in the wizard, to change and submit"
-        ),
+        Binding("c", "cancel", "Cancel", id="jobs.cancel", tooltip="Cancel or withdraw the marked runs"),
+        Binding("n", "note", "Note", id="jobs.note", tooltip="Add a note and tags to the run"),
+        Binding("a", "rerun", "Rerun", id="jobs.again", tooltip="Run again with changes, in the wizard"),
         Binding(
             "o",
-            "others",
-            "Others…",
-            show=False,  # a narrow terminal has no room for one more
+            "llmb_runs",
+            "llmb-run…",
+            show=False,  # a narrow terminal has no room for another key
             id="jobs.others",
-            tooltip="Runs that NVIDIA's llmb-run started on a cluster",
+            tooltip="List runs that NVIDIA's llmb-run started on a cluster",
         ),
-        Binding("R", "app.results", "Results", id="jobs.results", tooltip="The runs that are over, compared"),
-        Binding("S", "app.suites", "Suites…", show=False, id="jobs.suites", tooltip="The suites that were submitted"),
-        Binding("q,escape", "leave", "Back", id="jobs.leave", tooltip="Back to where you came from"),
+        Binding("R", "app.results", "Results", id="jobs.results", tooltip="Compare finished runs"),
+        Binding("S", "app.suites", "Suites…", show=False, id="jobs.suites", tooltip="List the submitted suites"),
+        Binding("q,escape", "leave", "Back", id="jobs.leave", tooltip="Back to the previous screen"),
     ]
 
     TABLE = JobTable
@@ -120,20 +116,21 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
 
     @dataclass
     class Again(Message):
-        """What a run was is wanted once more."""
+        """Request to run a run again."""
 
         run: Run
 
     def __init__(self, services: Services, prompter: Prompter, clock: Callable[[], float] = time.time) -> None:
         super().__init__(services, prompter)
         state_first = sorted(screen_columns("runs screen", clock), key=lambda column: column.key != "state")
-        self.columns = (Column("", _mark, "mark", 1), *state_first)
+        self.columns = (Column("", _note_mark, "mark", 1), *state_first)
         self._records: dict[str, RunRecord] = {}
         """Newest first."""
         self._notes: Mapping[str, Note] = {}
-        self._event = RunsChanged()
+        self._event: RunsChanged | None = None
+        """The last change; None until the runs have been read."""
         self._cancelling = False
-        """What was agreed to is being cancelled: no key does it again."""
+        """The confirmed runs are being cancelled; meanwhile the key is disabled."""
 
     def below(self) -> Iterable[Widget]:
         return (Static(id="jobs-peek", markup=False),)
@@ -141,19 +138,25 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
     @property
     def title_parts(self) -> Sequence[Part]:
         runs = [record.run for record in self._records.values()]
-        going, prepared = sum(run.is_active for run in runs), sum(run.submission == "intended" for run in runs)
-        words = f"{going} active · {len(runs) - going - prepared} finished" if runs else "none yet"
-        words += f" · {prepared} {state_label('intended').word}" if prepared else ""
+        active, intended = sum(run.is_active for run in runs), sum(run.submission == "intended" for run in runs)
+        if self._event is None:
+            return [("Runs", "bold"), "   reading …"]
+        words = f"{active} active · {len(runs) - active - intended} finished" if runs else "none yet"
+        words += f" · {intended} {state_label('intended').word}" if intended else ""
         parts: list[Part] = [("Runs", "bold"), f"   {words}"]
         if not runs:
-            parts.append(("   The wizard's last step submits one.", MUTED))
+            parts.append(("   Step 6 of the wizard submits a run.", MUTED))
         return parts
 
     @property
     def notice(self) -> str:
-        observes, listed = self._services.policy.is_read_only, {record.run.cluster for record in self._records.values()}
-        return notices_words(
-            sorted((name, notice(one, observes(one))) for name, one in self._profiles.items() if name in listed)
+        policy, listed = self._services.policy, {record.run.cluster for record in self._records.values()}
+        return notices_text(
+            sorted(
+                (name, notice(each, policy.is_read_only(each)))
+                for name, each in self._profiles.items()
+                if name in listed
+            )
         )
 
     @property
@@ -163,23 +166,23 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
 
     @property
     def to_cancel(self) -> list[Run]:
-        """The marked runs, newest first, or else the run under the cursor; of these, those that can be ended."""
+        """Marked runs that can be cancelled or withdrawn, newest first; without marks the run under the cursor."""
         chosen = self.marked or {self.table.chosen}
-        return [one.run for run_id, one in self._records.items() if run_id in chosen and _can_end(one.run)]
+        return [record.run for run_id, record in self._records.items() if run_id in chosen and _can_end(record.run)]
 
     def why_not(self, action: str) -> str:
-        """Nothing can be cancelled on a read-only cluster."""
+        """Reason why an action cannot be done now, such as a read-only cluster; empty if it can."""
         if action not in ("mark", "cancel"):
             return ""
         if self._cancelling and action == "cancel":
-            return "The runs that you agreed to cancel are being cancelled."
+            return "The confirmed runs are being cancelled."
         runs = self.to_cancel if action == "cancel" else []
         if not runs and self.record is not None:
             runs = [self.record.run]
         profiles = [self._profiles.get(run.cluster) for run in runs] or [None]
         if not any(map(self._services.policy.is_read_only, profiles)):
             return ""
-        return "Their cluster is read-only: no run on it is cancelled." if runs else "No run is cancelled: read-only."
+        return "Runs cannot be cancelled: the cluster is read-only." if runs else "Runs cannot be cancelled: read-only."
 
     def why_unmarkable(self, thing: RunRow) -> str:
         return "" if _can_end(self._records[thing.id].run) else _NO_JOB
@@ -187,7 +190,7 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
     def about(self, thing: RunRow) -> Content:
         return line(thing.note.words)
 
-    # What the person does.
+    # Actions of the user.
 
     def open(self, thing: RunRow) -> None:
         self.open_run(thing.id)
@@ -196,7 +199,7 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
         self.toggle_class("-peeking")
         self.peek()
 
-    def action_again(self) -> None:
+    def action_rerun(self) -> None:
         if self.record is not None:
             self.post_message(self.Again(self.record.run))
 
@@ -206,7 +209,7 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
             return
         notes, run_id = self._services.notes, record.run.id
         before = self._notes.get(run_id, NO_NOTE)
-        answer = await self.app.push_screen_wait(NoteDialog(f"{what_runs(record.run)} · {run_id}", before))
+        answer = await self.app.push_screen_wait(NoteDialog(f"{run_title(record.run)} · {run_id}", before))
         if answer is None:
             return
         text, tags = answer
@@ -214,7 +217,7 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
         await self.prepare()
 
     @background(group="others", exclusive=True)
-    async def action_others(self) -> None:
+    async def action_llmb_runs(self) -> None:
         from llmb_tui.ui.screens.llmb_runs import LlmbRunsScreen
 
         record = self.record
@@ -229,20 +232,20 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
 
     @background(group="cancel", exclusive=True)
     async def action_cancel(self) -> None:
-        if not (wanted := self.to_cancel):
+        if not (runs := self.to_cancel):
             notify(self.app, _NO_JOB, "warning")
             return
-        if await self.app.push_screen_wait(Confirm("Cancel", cancel_question(wanted), "Cancel them", "Keep them")):
-            run_detached(self.app, self._cancel(wanted))
+        if await self.app.push_screen_wait(ConfirmDialog("Cancel", cancel_question(runs), "Cancel runs", "Keep runs")):
+            run_detached(self.app, self._cancel(runs))
 
-    async def _cancel(self, wanted: Sequence[Run]) -> None:
-        """Each of them, whatever becomes of another."""
+    async def _cancel(self, runs: Sequence[Run]) -> None:
+        """Cancel or withdraw each run, even if that fails for another."""
         from llmb_tui.launch.submit import withdraw  # loads paramiko
 
         self._set_cancelling(True)
         cancelled: Counter[JobWords] = Counter()
         withdrawn, failed = 0, dict[str, LlmbError]()
-        for run in wanted:
+        for run in runs:
             try:
                 if run.submission == "intended":
                     await run_in_thread(withdraw, self._services.runs, self._services.journal, run)
@@ -254,14 +257,14 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
             else:
                 if self.is_attached:
                     self.unmark([run.id])
-        words = [
-            f"{of.scheduler} was asked to cancel {of.count(number)}." for of, number in cancelled.items() if number
+        messages = [
+            f"{words.scheduler} was asked to cancel {words.count(jobs)}." for words, jobs in cancelled.items() if jobs
         ]
-        words += [f"{plural(withdrawn, 'run')} withdrawn."] * bool(withdrawn)
-        if words or not failed:
-            notify(self.app, " ".join(words) or "Nothing was cancelled.")
+        messages += [f"{plural(withdrawn, 'run')} withdrawn."] * bool(withdrawn)
+        if messages or not failed:
+            notify(self.app, " ".join(messages) or "Nothing was cancelled.")
         if failed:
-            show_failure(self.app, _of_all(failed))
+            show_failure(self.app, _combined_error(failed))
         self._set_cancelling(False)
 
     def _set_cancelling(self, cancelling: bool) -> None:
@@ -269,7 +272,7 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
         if self.is_attached:
             self.refresh_bindings()
 
-    # What is learned.
+    # Data.
 
     async def prepare(self) -> None:
         before, self._notes = self._notes, await run_in_thread(self._services.notes.all)
@@ -281,7 +284,7 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
     def _take_changes(self, event: RunsChanged) -> None:
         self._event = event
         changed = {record.run.id: record for record in event.changed}
-        records = {run_id: one for run_id, one in self._records.items() if run_id not in event.gone} | changed
+        records = {run_id: record for run_id, record in self._records.items() if run_id not in event.gone} | changed
         newest_first = sorted(records.values(), key=lambda record: record.run.created_at, reverse=True)
         self._records = {record.run.id: record for record in newest_first}
         for run_id in set(self.marked) - {record.run.id for record in newest_first if _can_end(record.run)}:
@@ -290,20 +293,21 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
         self.peek()
 
     def _show(self, changed: Iterable[str]) -> None:
-        """Make the rows of these runs again, and show all."""
-        made = {one: row_from_record(self._records[one], self._notes.get(one, NO_NOTE)) for one in changed}
-        rows: dict[Key, RunRow] = {one: made.get(one) or self.rows.things[one] for one in self._records}
-        self.take(self.columns, rows)
-        missing = list_problems(self._event.silent, self._event.unreadable, self._open_ends)
-        self.show_status(*([("! " + "  ".join(missing), "$text-warning")] if missing else []))
+        """Make new rows for the changed runs, and show all rows."""
+        made = {run_id: row_from_record(self._records[run_id], self._notes.get(run_id, NO_NOTE)) for run_id in changed}
+        rows: dict[Key, RunRow] = {run_id: made.get(run_id) or self.rows.things[run_id] for run_id in self._records}
+        self.show_things(self.columns, rows)
+        event = self._event or RunsChanged()
+        problems = list_problems(event.silent, event.unreadable, self._open_notes)
+        self.show_status(*([("! " + "  ".join(problems), "$text-warning")] if problems else []))
 
     @property
-    def _open_ends(self) -> list[str]:
-        """Notes on cancels whose answer was lost, and on runs that were not submitted."""
+    def _open_notes(self) -> list[str]:
+        """Notes on cancels that are not confirmed, and on runs that are not submitted."""
         runs = [record.run for record in self._records.values()]
         notes = [run.cancel_note for run in runs if run.is_active and run.cancel_note]
         if any(run.submission == "intended" for run in runs):
-            notes.append("Open a run that is not submitted to submit it; c withdraws it.")
+            notes.append("Open a run that is not submitted to submit it, or withdraw it (c: withdraw).")
         return notes
 
     @on(DataTable.RowHighlighted)
@@ -314,14 +318,14 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
 
     @background(group="peek", exclusive=True)
     async def _show_last_lines(self, record: RunRecord | None) -> None:
-        """Of two runs in a row only the last one's come; without a run none."""
+        """Show the end of a run's log; nothing without a run. A newer call replaces this one."""
         if record is None:
             self.last_lines.border_title = self.last_lines.border_subtitle = ""
             self.last_lines.update("")
             return
         run = record.run
         rows = await run_in_thread(lambda: self._services.feed.records.last_lines(record, _LINES))
-        self.last_lines.border_title = line(f"last lines · {what_runs(run)}")
+        self.last_lines.border_title = line(f"last lines · {run_title(run)}")
         self.last_lines.border_subtitle = line(" · ".join(filter(None, (jobs_of(run), run.results))))
-        none = "Its copy was removed here." if record.state.log_removed else "There is no log here yet."
+        none = "The local copy of the log was removed." if record.state.log_removed else "No log here yet."
         self.last_lines.update(lines(*map(line, rows)) if rows else line((none, MUTED)))

@@ -1,4 +1,4 @@
-"""`KeysDialog`: the keys that a plan may need: why, where to get one, where it lies, and a masked field to give it."""
+"""`KeysDialog`: the API keys of a plan: purpose, source, places of storage, and a masked field to enter one."""
 
 from __future__ import annotations
 
@@ -28,34 +28,34 @@ from llmb_tui.ui.widgets.texts import Scroller
 from llmb_tui.wizard.choices import Choice
 
 _KEEPING = (
-    Choice("cluster", "keep it on the cluster only"),
-    Choice("keyring", "keep it in this computer's keyring too"),
+    Choice("cluster", "store on the cluster only"),
+    Choice("keyring", "store in this computer's keyring too"),
 )
-_KEYS = "ctrl+t tests it, ctrl+o takes the keyring's, ctrl+r removes it"
+_KEYS = "ctrl+t: test · ctrl+o: use the keyring's · ctrl+r: remove"
 
 
 class KeysDialog(Dialog[None]):
-    """What is typed goes over the connection into a file for the operator alone, and is forgotten here."""
+    """Sends the typed API key to a file on the cluster that only the operator can read, and keeps no copy."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+t", "try", "Test", id="keys.test", tooltip="Ask whether the key that is on the cluster opens it"),
-        Binding("ctrl+o", "fetch", "From the keyring", id="keys.keyring", tooltip="Use the key that the keyring keeps"),
-        # Not ctrl+x, which cuts in the field: nobody is asked before a key is removed.
-        Binding("ctrl+r", "forget", "Remove", id="keys.forget", tooltip="Remove it from the cluster and the keyring"),
+        Binding("ctrl+t", "test", "Test", id="keys.test", tooltip="Test the API key on the cluster"),
+        Binding("ctrl+o", "use_keyring", "Use keyring", id="keys.keyring", tooltip="Use the API key from the keyring"),
+        # Not ctrl+x, which cuts text in the field: there is no question before an API key is removed.
+        Binding("ctrl+r", "remove", "Remove", id="keys.forget", tooltip="Remove the API key from cluster and keyring"),
     ]
 
     def __init__(
         self, services: Services, prompter: Prompter, request: RunRequest, wanted: SecretId | None = None
     ) -> None:
-        super().__init__("Keys")
-        self._wanted = wanted
+        super().__init__("API keys")
+        self._first_need = wanted
         self._services = services
         self._prompter = prompter
         self._request = request
         self._needs: dict[str, SecretNeed] = {need.id: need for need in secrets_of(request)}
         self._states: dict[str, SecretState] = {}
         self._chosen = ""
-        self._acting = False
+        self._is_busy = False
         self._list = ChoiceList(self._choose, id="needs")
         self._keeping = ChoiceList(self._keep, id="keep")
 
@@ -63,27 +63,26 @@ class KeysDialog(Dialog[None]):
         yield self._list
         with Scroller():
             yield Static(id="about-key", markup=False)
-        yield Input(
-            password=True, compact=True, placeholder="paste it here; enter tests it and puts it there", id="key"
-        )
+        hint = "paste the API key here · enter: test and store"
+        yield Input(password=True, compact=True, placeholder=hint, id="key")
         yield Static(line((_KEYS, MUTED)), markup=False)
         yield self._keeping
-        yield Static(id="said", markup=False)
+        yield Static(id="key-status", markup=False)
 
     def on_mount(self) -> None:
-        self._choose(self._wanted if self._wanted in self._needs else next(iter(self._needs), ""))
+        self._choose(self._first_need if self._first_need in self._needs else next(iter(self._needs), ""))
         self._keep("cluster")
-        self._look()
+        self._refresh()
         self.query_one("#key").focus()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 (Textual's)
-        """One thing is done at a time: what is said is of that."""
-        return None if self._acting and action in ("try", "fetch", "forget") else True
+        """One action at a time, so that the message belongs to it."""
+        return None if self._is_busy and action in ("test", "use_keyring", "remove") else True
 
     @on(Input.Submitted, "#key")
     def _entered(self, event: Input.Submitted) -> None:
         event.stop()
-        if self._acting:
+        if self._is_busy:
             return
         value, keep = event.value, self._keeping.chosen == "keyring"
         event.input.value = ""
@@ -91,102 +90,102 @@ class KeysDialog(Dialog[None]):
         def give(session: Session, need: SecretNeed) -> str:
             test = try_secret(session, need, secret_of(need.id, value), self._services.sources)
             if test.result == "refused":
-                return f"{test.words} It was not put on the cluster. {test.fix}".rstrip()
-            said = give_secret(session, need.id, value, keep=keep)
-            return f"{test.words} {said} {test.fix}".rstrip()
+                return f"{test.words} It was not stored on the cluster. {test.fix}".rstrip()
+            message = give_secret(session, need.id, value, keep=keep)
+            return f"{test.words} {message} {test.fix}".rstrip()
 
         if value.strip():
-            self._act(give)
+            self._start(give)
 
-    def action_try(self) -> None:
-        self._act(lambda session, need: try_secret(session, need, None, self._services.sources).words)
+    def action_test(self) -> None:
+        self._start(lambda session, need: try_secret(session, need, None, self._services.sources).words)
 
-    def action_fetch(self) -> None:
-        self._act(lambda session, need: give_secret(session, need.id, None, keep=False))
+    def action_use_keyring(self) -> None:
+        self._start(lambda session, need: give_secret(session, need.id, None, keep=False))
 
-    def action_forget(self) -> None:
-        self._act(lambda session, need: forget_secret(session, need.id))
+    def action_remove(self) -> None:
+        self._start(lambda session, need: forget_secret(session, need.id))
 
-    def _act(self, act: Callable[[Session, SecretNeed], str]) -> None:
+    def _start(self, act: Callable[[Session, SecretNeed], str]) -> None:
         need = self._needs.get(self._chosen)
         if need is not None:
             self.workers.cancel_group(self, "look")
-            self._set_acting(True)
-            run_detached(self.app, self._do(lambda session: act(session, need)))
+            self._set_busy(True)
+            run_detached(self.app, self._run_action(lambda session: act(session, need)))
 
-    async def _do(self, act: Callable[[Session], str]) -> None:
-        """Also when the dialog is left meanwhile: what became of it is told then."""
+    async def _run_action(self, act: Callable[[Session], str]) -> None:
+        """Run an action; if the dialog has been closed, report the result over the screen below."""
         try:
-            said = await self._ask(act)
+            message = await self._run_and_refresh(act)
         except LlmbError as error:
             if self.is_attached:
-                self._say(error_content(error))
+                self._show_status(error_content(error))
             else:
                 show_failure(self.app, error)
         else:
             if not self.is_attached:
-                notify(self.app, said)
+                notify(self.app, message)
         finally:
-            self._set_acting(False)
+            self._set_busy(False)
 
     @background(group="look")
-    async def _look(self) -> None:
+    async def _refresh(self) -> None:
         try:
-            await self._ask(lambda _: "")
+            await self._run_and_refresh(lambda _: "")
         except LlmbError as error:
-            self._say(error_content(error))
+            self._show_status(error_content(error))
 
-    async def _ask(self, act: Callable[[Session], str]) -> str:
-        """Do it in a thread, and look where the keys are then. Raises LlmbError."""
-        self._say(line(("◐ asking the cluster …", MUTED)))
+    async def _run_and_refresh(self, act: Callable[[Session], str]) -> str:
+        """Run an action in a thread, then show where the API keys are. Raises LlmbError."""
+        self._show_status(line(("◐ asking the cluster …", MUTED)))
 
         def ask() -> tuple[str, tuple[SecretState, ...]]:
             session = self._services.clusters.login_node(self._request.profile)
             session.connect(self._prompter)
             return act(session), secret_states(session, keyring=True)
 
-        said, states = await run_in_thread(ask)
+        message, states = await run_in_thread(ask)
         if self.is_attached:
             self._states = {state.id: state for state in states}
-            self._say(line(said))
+            self._show_status(line(message))
             self._choose(self._chosen)
-        return said
+        return message
 
-    def _set_acting(self, acting: bool) -> None:
-        self._acting = acting
+    def _set_busy(self, acting: bool) -> None:
+        self._is_busy = acting
         if self.is_attached:
             self.refresh_bindings()
 
     def _choose(self, secret_id: str) -> None:
         self._chosen = secret_id
-        rows = tuple(Choice(need.id, need.title, self._where(need)) for need in self._needs.values())
+        rows = tuple(Choice(need.id, need.title, self._place_words(need)) for need in self._needs.values())
         self._list.show(rows, secret_id)
         need = self._needs.get(secret_id)
-        self.query_one("#about-key", Static).update(about(need) if need else line("This plan needs no key."))
+        self.query_one("#about-key", Static).update(about(need) if need else line("This plan needs no API key."))
 
     def _keep(self, where: str) -> None:
         self._keeping.show(_KEEPING, where)
 
-    def _where(self, need: SecretNeed) -> str:
+    def _place_words(self, need: SecretNeed) -> str:
         state = self._states.get(need.id)
         kind = "needed" if need.required else "optional"
         if state is None:
             return kind
         places = [
             "on the cluster" if state.on_cluster else "",
-            "one of your own is there" if state.own else "",
+            "your own file on the cluster" if state.own else "",
             "in the keyring" if state.in_keyring else "",
         ]
-        return f"{kind}; {', '.join(place for place in places if place) or 'none is given'}"
+        return f"{kind}; {', '.join(place for place in places if place) or 'not set'}"
 
-    def _say(self, text: Content) -> None:
-        self.query_one("#said", Static).update(text)
+    def _show_status(self, text: Content) -> None:
+        self.query_one("#key-status", Static).update(text)
 
 
 def about(need: SecretNeed) -> Content:
-    """Why it matters, where to get one, how long that takes, and what becomes of it."""
-    rows = [line(need.why), line(("get one   ", MUTED), need.where)]
+    """Purpose of an API key, its source, the time to get one, and its place on the cluster."""
+    rows = [line(need.why), line(("get it    ", MUTED), need.where)]
     if need.how_long:
         rows.append(line(("takes     ", MUTED), need.how_long))
-    rows.append(line(("It goes over the connection into a file that only you can read there.", MUTED)))
+    rows.append(line(("It is stored in a file on the cluster that only you can read.", MUTED)))
     return lines(*rows)

@@ -1,4 +1,4 @@
-"""`LayoutsDialog`: the valid layouts of a selection, the fastest by the estimate first, to take one from."""
+"""`LayoutsDialog`: choose one of the valid layouts of a selection; the fastest by the estimate are first."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from llmb_tui.wizard.choices import Choice
 if TYPE_CHECKING:
     from llmb_tui.plan.layouts import Layout, Layouts
 
-# What takes longer says for how long it has been at work.
-_PATIENCE_S = 1.0
+PATIENCE_S = 1.0
+"""A comparison that takes longer, seconds, shows the elapsed time."""
 _TICK_S = 0.25
 _COLUMNS = (("tp", 3), ("pp", 4), ("cp", 4), ("ep", 4), ("vp", 4), ("mbs", 4), ("ga", 5))
 _HEAD = "  " + "".join(f"{name.upper():>{width}}" for name, width in _COLUMNS) + "    step time    MFU    memory"
 
 
 class LayoutsDialog(ListDialog):
-    """Answers with the layout as `layout_text` writes it; what it is for cannot change while it is open."""
+    """Dismisses with the layout as `layout_text` writes it. The selection cannot change while the dialog is open."""
 
     def __init__(self, catalog: Catalog, selection: Selection) -> None:
-        super().__init__("Valid layouts", "Take it", "comparing layouts")
+        super().__init__("Valid layouts", "Use layout", "comparing layouts")
         self._catalog = catalog
         self._selection = selection
         self._layouts: dict[str, Layout] = {}
         self._since = time.monotonic()
 
     def on_mount(self) -> None:
-        """Compare them in a thread: there may be thousands."""
+        """Compare the layouts in a thread: there may be thousands."""
         self._ticks = self.set_interval(_TICK_S, self._tick)
         self._compare()
 
@@ -58,19 +58,19 @@ class LayoutsDialog(ListDialog):
 
     def _tick(self) -> None:
         waited = time.monotonic() - self._since
-        if waited >= _PATIENCE_S:
+        if waited >= PATIENCE_S:
             self.say(line((f"◐ comparing layouts for {duration(waited)} …", MUTED)))
 
     def _show(self, valid: Layouts) -> None:
-        self._layouts = {layout_text(one.overrides): one for one in valid.best}
+        self._layouts = {layout_text(layout.overrides): layout for layout in valid.best}
         if not self._layouts:
             self.say(line(f"{capital(layouts_summary(valid))}."))
             return
         legend = ("   ● published  ! unusual", MUTED)
         self.say(lines(line((layouts_summary(valid), "bold"), legend), line((_HEAD, MUTED))))
-        own = layout_text(self._selection.overrides)
+        current = layout_text(self._selection.overrides)
         published = (value for value, layout in self._layouts.items() if layout.published)
-        chosen = own if own in self._layouts else next(published, next(iter(self._layouts)))
+        chosen = current if current in self._layouts else next(published, next(iter(self._layouts)))
         choices = (
             Choice(value, _cells(layout), _figures(layout), published=True if layout.published else None)
             for value, layout in self._layouts.items()
@@ -85,13 +85,13 @@ class LayoutsDialog(ListDialog):
 
 
 def about(layout: Layout) -> tuple[Paragraph, ...]:
-    """The facts of the chosen layout."""
-    facts = (fact(one.label, (one.value, STYLES[one.tone])) for one in layout_facts(layout))
+    """Facts of the highlighted layout."""
+    facts = (fact(entry.label, (entry.value, STYLES[entry.tone])) for entry in layout_facts(layout))
     return (*facts, text((BANDS, MUTED)))
 
 
 def _cells(layout: Layout) -> str:
-    return "".join(f"{units.optional(getattr(layout.parallelism, name)):>{width}}" for name, width in _COLUMNS)
+    return "".join(f"{units.number_or_dash(getattr(layout.parallelism, name)):>{width}}" for name, width in _COLUMNS)
 
 
 def _figures(layout: Layout) -> str:
@@ -99,10 +99,10 @@ def _figures(layout: Layout) -> str:
     speed = f"{'no estimate':>16}"
     if estimate is not None:
         speed = f"{estimate.step_time_text:>9}{percent(estimate.mfu_pct):>8}"
-    room = (
+    memory_text = (
         f"{gigabytes(memory.peak_gb):>10} {short_line(memory_label(memory.verdict).word, 6):<6}"
         if memory is not None
         else ""
     )
-    # The sign of a published one takes two cells.
-    return ("" if layout.published else "  ") + f"{speed:<17}{room:<17}" + ("!" if layout.unusual else "")
+    # The mark of a published layout takes two cells.
+    return ("" if layout.published else "  ") + f"{speed:<17}{memory_text:<17}" + ("!" if layout.unusual else "")

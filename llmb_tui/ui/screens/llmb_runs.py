@@ -1,4 +1,4 @@
-"""`LlmbRunsScreen`: the runs that NVIDIA's llmb-run started on a cluster. One that is opened is watched as ours are."""
+"""`LlmbRunsScreen`: runs that NVIDIA's llmb-run started on a cluster. Opening one adds it to the user's runs."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 
 class LlmbRunsScreen(TableScreen["ImportableRun", str | None]):
-    """The runs of one cluster, newest first. Its answer is the id of the run that was opened, or None."""
+    """The runs of one cluster, newest first. Dismisses with the id of the opened run, or None."""
 
-    HELP = """What NVIDIA's own llmb-run started on this cluster, newest first. Enter opens a run: from then on it is
-among your runs, and is watched, judged and cancelled as they are. It is never submitted from here.
-A run is judged by the preset of its own release: one that no preset has cannot be opened."""
+    HELP = """Runs that NVIDIA's llmb-run started on this cluster, newest first.
+Enter opens a run and adds it to your runs: it is watched, judged and cancelled like them, and never submitted.
+A run is judged by the preset of its release. Without such a preset it cannot be opened."""
     DEFAULT_CSS = """
     LlmbRunsScreen #llmb-clusters {
         max-height: 6;
@@ -41,9 +41,9 @@ A run is judged by the preset of its own release: one that no preset has cannot 
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("r", "read", "Read again", id="llmb.read", tooltip="Ask the cluster again"),
-        Binding("tab", "other", "Other cluster", id="llmb.cluster", tooltip="Between clusters and runs"),
-        Binding("q,escape", "leave", "Back", id="llmb.leave", tooltip="Back without opening one"),
+        Binding("r", "read", "Refresh", id="llmb.read", tooltip="Query the cluster again"),
+        Binding("tab", "switch_list", "Other cluster", id="llmb.cluster", tooltip="Switch between clusters and runs"),
+        Binding("q,escape", "leave", "Back", id="llmb.leave", tooltip="Back without opening a run"),
     ]
 
     clusters = getters.query_one("#llmb-clusters", ChoiceList)
@@ -54,8 +54,8 @@ A run is judged by the preset of its own release: one that no preset has cannot 
         self._prompter = prompter
         self._cluster = cluster or ""
         self._profiles: tuple[ClusterProfile, ...] = ()
-        self._of = ""
-        """The cluster whose runs these are."""
+        self._listed_cluster = ""
+        """Cluster of the runs in the list."""
 
     def above(self) -> Iterable[Widget]:
         return (ChoiceList(self._choose, id="llmb-clusters"),)
@@ -69,16 +69,16 @@ A run is judged by the preset of its own release: one that no preset has cannot 
 
     @property
     def notice(self) -> str:
-        profile = next((one for one in self._profiles if one.name == self._cluster), None)
+        profile = next((saved for saved in self._profiles if saved.name == self._cluster), None)
         return notice(profile, self._services.policy.is_read_only(profile)) if profile is not None else ""
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action == "other":
+        if action == "switch_list":
             return len(self._profiles) > 1
         return super().check_action(action, parameters)
 
     @on(ChoiceList.Taken)
-    def _taken(self, event: ChoiceList.Taken) -> None:
+    def _cluster_chosen(self, event: ChoiceList.Taken) -> None:
         event.stop()
         self.action_read()
 
@@ -89,14 +89,14 @@ A run is judged by the preset of its own release: one that no preset has cannot 
             notify(self.app, f"Job {thing.run.job_id} cannot be opened. {thing.why_not}", "warning")
 
     def about(self, thing: ImportableRun) -> Content:
-        parts: list[Part] = [("enter opens it", MUTED)]
+        parts: list[Part] = [("enter: open", MUTED)]
         if thing.why_not:
             parts = [("✗ cannot be opened: ", "$text-error"), thing.why_not]
         if thing.run.changed:
-            parts.append((f"   started with {', '.join(thing.run.changed)} changed", MUTED))
+            parts.append((f"   started with changed settings: {', '.join(thing.run.changed)}", MUTED))
         return line(*parts)
 
-    def action_other(self) -> None:
+    def action_switch_list(self) -> None:
         self.focus_next()
 
     def action_read(self) -> None:
@@ -111,38 +111,40 @@ A run is judged by the preset of its own release: one that no preset has cannot 
             self.show_status(ERROR_MARK, error_line(error))
             return
         names = [profile.name for profile in self._profiles if not profile.no_login_node]
-        wanted = self._cluster if self._cluster in names else ""
+        cluster = self._cluster if self._cluster in names else ""
         self.clusters.display = len(self._profiles) > 1
-        self._choose(wanted or next(iter(names), ""))
+        self._choose(cluster or next(iter(names), ""))
         self.refresh_bindings()
         if self._profiles and not names:
             self.show_status((f"llmb-run starts jobs on login nodes. {self._profiles[0].no_login_node}", MUTED))
         elif not names:
-            self.show_status(("No cluster is saved yet: the wizard's Cluster step enters one.", MUTED))
-        elif wanted or len(names) == 1:
+            self.show_status(("No cluster yet. Add one in step 4 of the wizard; its runs are listed here.", MUTED))
+        elif cluster or len(names) == 1:
             self.action_read()
         else:
             self.clusters.focus()
-            self.show_status(("enter asks the cluster", MUTED))
+            self.show_status(("enter: list the cluster's runs", MUTED))
 
     @background(group="read", exclusive=True)
     async def _read(self, cluster: str) -> None:
-        self.show_status(("◐ asking ", "$text-warning"), f"{cluster} …")
+        self.show_status(("◐ querying ", "$text-warning"), f"{cluster} …")
         try:
-            found = await run_in_thread(self._list, cluster)
-            self._of = cluster
+            runs = await run_in_thread(self._list, cluster)
+            self._listed_cluster = cluster
         except LlmbError as error:
-            found = ()
+            runs = ()
             self.show_status(ERROR_MARK, f"{cluster}: {error_line(error)}")
         else:
-            mark: Part = ("● ", "$text-success") if found else "○ "
-            self.show_status(mark, runs_summary(cluster, found))
-        self.take(llmb_run_columns(time.time()), {f"{one.run.folder}{one.run.job_id}": one for one in found})
-        if found:
+            mark: Part = ("● ", "$text-success") if runs else "○ "
+            self.show_status(mark, runs_summary(cluster, runs))
+        self.show_things(
+            llmb_run_columns(time.time()), {f"{found.run.folder}{found.run.job_id}": found for found in runs}
+        )
+        if runs:
             self.table.focus()
 
     def _list(self, cluster: str) -> tuple[ImportableRun, ...]:
-        """In a thread."""
+        """List the runs of a cluster; blocks."""
         from llmb_tui.launch.llmb.import_run import list_importable_runs  # loads paramiko
 
         services = self._services
@@ -150,18 +152,18 @@ A run is judged by the preset of its own release: one that no preset has cannot 
         session.connect(self._prompter)
         return list_importable_runs(session, services.catalog, services.runs)
 
-    def _import(self, one: ImportableRun) -> Run:
-        """In a thread."""
+    def _import(self, found: ImportableRun) -> Run:
+        """Add a run to the user's runs; blocks."""
         from llmb_tui.launch.llmb.import_run import import_run  # loads paramiko
 
-        return import_run(self._services.catalog, self._services.runs, self._of, one)
+        return import_run(self._services.catalog, self._services.runs, self._listed_cluster, found)
 
     @background(group="open", exclusive=True)
-    async def _open(self, one: ImportableRun) -> None:
-        self.dismiss((await run_in_thread(self._import, one)).id)
+    async def _open(self, found: ImportableRun) -> None:
+        self.dismiss((await run_in_thread(self._import, found)).id)
 
     def _choose(self, cluster: str) -> None:
         self._cluster = cluster
-        rows = (Choice(one.name, one.name, one.place, one.no_login_node or None) for one in self._profiles)
+        rows = (Choice(saved.name, saved.name, saved.place, saved.no_login_node or None) for saved in self._profiles)
         self.clusters.show(tuple(rows), cluster)
         self.show_heading()

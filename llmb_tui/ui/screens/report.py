@@ -1,4 +1,4 @@
-"""`ReportScreen`: the report of runs as a person reads it, to scroll through and to copy."""
+"""`ReportScreen`: a report of runs, for reading and copying."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from llmb_tui.ui.widgets.key_bar import KeyBar
 
 
 class ReportScreen(Screen[None]):
-    """One report, as it was when it was opened."""
+    """One report, as of the time when the screen was opened."""
 
-    HELP = """The report of a run: how it came out, and on what that rests.
-`llmb-tui report RUN -o FILE.html` writes it as one file, with charts, for somebody who was not there."""
+    HELP = """The report of runs: their results, and the facts behind the results.
+`llmb-tui report RUN -o FILE.html` writes the report as one file with charts, to send to others."""
     DEFAULT_CSS = """
     ReportScreen #report-head { padding: 0 2; }
     """

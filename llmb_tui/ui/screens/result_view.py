@@ -1,4 +1,4 @@
-"""`ResultView`: one answer about results: text and charts that scroll. Each answer is made in a thread."""
+"""`ResultView`: one answer about results, as text and charts that scroll. The answer is made in a thread."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from llmb_tui.answers.scaling import scaling
 from llmb_tui.answers.writers.svg import svg
 from llmb_tui.catalog.catalog import UnknownNameError
 from llmb_tui.errors import LlmbError
+from llmb_tui.language.text import plural
 from llmb_tui.plan.over_scale import AtScale, over_scale
 from llmb_tui.services import Services
 from llmb_tui.store.files import explained_errors
@@ -36,19 +37,19 @@ from llmb_tui.store.paths import expand_user, working_directory
 from llmb_tui.suites.suite import Suite
 from llmb_tui.ui.background import background, run_detached, run_in_thread
 from llmb_tui.ui.clipboard import copy
-from llmb_tui.ui.dialogs import AskLine
-from llmb_tui.ui.text import MUTED, error_content, heading, line, notices_words, notify, set_text
+from llmb_tui.ui.dialogs import InputDialog
+from llmb_tui.ui.text import MUTED, error_content, heading, line, notices_text, notify, set_text
 from llmb_tui.ui.widgets.answer_view import AnswerView
 from llmb_tui.ui.widgets.key_bar import KeyBar
 
 
 class ResultView(Screen[None]):
-    """It shows the answer that it is given, and forgets it when it is left."""
+    """Shows one answer."""
 
-    HELP = "What can be said of the results that were marked. What is not known, or may not be compared, says why."
+    HELP = "An answer about results. If a figure is unknown or a comparison is not valid, the reason is shown."
     CSS_PATH = "results.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "copy", "Copy", id="result.copy", tooltip="Copy the nodes to exclude, or the file's name"),
+        Binding("y", "copy", "Copy", id="result.copy", tooltip="Copy the nodes to exclude, or the file name"),
         Binding("v", "save", "Save SVG…", id="result.save", tooltip="Write the charts as SVG files"),
         Binding("q,escape", "dismiss", "Back", id="result.leave", tooltip="Back to the results"),
     ]
@@ -59,21 +60,21 @@ class ResultView(Screen[None]):
     def __init__(
         self,
         title: str,
-        work_out: Callable[[], Answer],
+        make_answer: Callable[[], Answer],
         notices: Sequence[tuple[str, str]] = (),
         *,
-        agreed: bool = False,
+        is_export: bool = False,
     ) -> None:
-        """`work_out` is called in a thread; its Trouble is shown. `notices`: (cluster, what has to be said of it).
+        """`make_answer` is called in a thread; its Trouble is shown. `notices`: pairs of a cluster and its notice.
 
-        `agreed`: it writes what a person has said yes to, so its outcome is told also when this is left meanwhile.
+        `is_export`: the user has confirmed an export, so the outcome is reported even if this screen is left before.
         """
         super().__init__()
-        self._notices = notices_words(notices)
+        self._notices = notices_text(notices)
         self._title = title
         self._head = line((f"◐ {title} …", MUTED))
-        self._work_out = work_out
-        self._agreed = agreed
+        self._make_answer = make_answer
+        self._is_export = is_export
         self._answer: Answer | None = None
         self._charts: list[Chart] = []
 
@@ -84,18 +85,18 @@ class ResultView(Screen[None]):
 
     def on_mount(self) -> None:
         self.body.focus()
-        if self._agreed:
-            run_detached(self.app, self._answered())
+        if self._is_export:
+            run_detached(self.app, self._load())
         else:
             self._show()
 
     @background(exclusive=True)
     async def _show(self) -> None:
-        await self._answered()
+        await self._load()
 
-    async def _answered(self) -> None:
+    async def _load(self) -> None:
         try:
-            answer = await run_in_thread(self._made)
+            answer = await run_in_thread(self._make_with_blocks)
         except LlmbError as error:
             if not self.is_attached:
                 raise
@@ -111,9 +112,9 @@ class ResultView(Screen[None]):
         await self.body.show(answer)
         self.refresh_bindings()
 
-    def _made(self) -> Answer:
-        """The answer with its blocks, which are made in this thread too."""
-        answer = self._work_out()
+    def _make_with_blocks(self) -> Answer:
+        """Make the answer and its blocks; blocks the thread."""
+        answer = self._make_answer()
         blocks = answer.make_blocks()
         return replace(answer, make_blocks=lambda: blocks)
 
@@ -125,14 +126,14 @@ class ResultView(Screen[None]):
         self.on_resize()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 (Textual's)
-        """What there is nothing of is grey, where it could be there at all."""
+        """Grey out copying if the answer has nothing to copy, and hide keys that do not apply to it."""
         answer = self._answer
         if action == "copy":
             return bool(answer and (answer.copy or answer.no_copy)) and (True if answer and answer.copy else None)
         return action != "save" or bool(self._charts)
 
     def on_key(self, event: Key) -> None:
-        """A grey key says why it is."""
+        """Show why a grey key is not available."""
         active = self.active_bindings.get(event.key)
         if active and not active.enabled and active.binding.action == "copy" and self._answer:
             notify(self.app, self._answer.no_copy, "warning")
@@ -147,10 +148,9 @@ class ResultView(Screen[None]):
 
 
 async def ask_and_save(app: App[Any], charts: Sequence[Chart]) -> None:
-    """Ask for a folder and write them there; inside a worker."""
-    files = "1 SVG file goes" if len(charts) == 1 else f"{len(charts)} SVG files go"
-    words = line(f"The folder into which {files}; none that is there is replaced.")
-    question = AskLine("Save charts", words, str(working_directory()), "enter writes, escape does not.")
+    """Ask for a directory and write the charts there; call it in a worker."""
+    words = line(f"Directory for {plural(len(charts), 'SVG file')}; existing files are not replaced.")
+    question = InputDialog("Save charts", words, str(working_directory()), "enter: write · esc: cancel")
     folder = await app.push_screen_wait(question)
     if folder and folder.strip():
         written = await run_in_thread(save_charts, charts, expand_user(folder.strip()))
@@ -158,9 +158,9 @@ async def ask_and_save(app: App[Any], charts: Sequence[Chart]) -> None:
 
 
 def save_charts(charts: Sequence[Chart], folder: Path) -> list[Path]:
-    """Write each as `NAME.svg`, or with a number where that is there; the paths. Raises LlmbError."""
+    """Write each as `NAME.svg`, with a number if the file exists, and return the paths. Raises LlmbError."""
     if not folder.is_dir():
-        raise LlmbError(f"{folder} is no folder.", fix="Name one that is there.", exit_code=1)
+        raise LlmbError(f"{folder} is not a directory.", "", "Choose an existing directory.", exit_code=1)
     written = []
     for chart in charts:
         numbers = ("", *(f"-{number}" for number in range(2, 1000)))
@@ -173,55 +173,55 @@ def save_charts(charts: Sequence[Chart], folder: Path) -> list[Path]:
 
 
 def compare_marked(services: Services, marked: Sequence[ResultGroup]) -> Answer:
-    """Each marked group, or run, side by side, and compared with the first. Raises LlmbError."""
-    newest = [services.history.result(_telling(one).id) for one in marked]
-    comparisons = [compare(one.runs, marked[0].runs) for one in marked[1:]]
-    first, *others = (services.history.sources(one) for one in newest)
-    return side_by_side(marked, newest, comparisons, [difference(first, one) for one in others])
+    """Compare the marked groups or runs with the first one. Raises LlmbError."""
+    newest = [services.history.result(_newest_counted(group).id) for group in marked]
+    comparisons = [compare(group.runs, marked[0].runs) for group in marked[1:]]
+    first, *others = (services.history.sources(result) for result in newest)
+    return side_by_side(marked, newest, comparisons, [difference(first, other) for other in others])
 
 
-def scaling_of(services: Services, results: Sequence[RunResult], chosen: ResultGroup | None) -> Answer:
-    """The scaling curves among results; where a group is chosen those on which a run of it lies. Raises LlmbError."""
+def scaling_answer(services: Services, results: Sequence[RunResult], chosen: ResultGroup | None) -> Answer:
+    """Scaling curves of results; with a group, those on which one of its runs lies. Raises LlmbError."""
     wanted = {run.id for run in chosen.runs} if chosen else {run.id for run in results}
     curves = [curve for curve in scaling_curves(results) if wanted & {run.id for run in curve.runs}]
     if not curves:
         raise LlmbError(
-            "There is no scaling curve for this.",
-            "It takes runs that count on two numbers of GPUs or more, of one configuration but for its scale, on one "
-            "cluster and by one procedure.",
+            "There is no scaling curve for these runs.",
+            "A curve needs valid runs on at least two numbers of GPUs, with the same configuration, cluster and launch "
+            "method.",
             "Run another scale, or mark other rows.",
             exit_code=1,
         )
     return scaling([(curve, _over_scale(services, curve)) for curve in curves])
 
 
-def nodes_of(results: Sequence[RunResult]) -> Answer:
-    """The nodes that runs were slow with."""
+def nodes_answer(results: Sequence[RunResult]) -> Answer:
+    """Nodes on which runs were slow."""
     return nodes(slow_nodes(results), sorted({run.cluster for run in results}))
 
 
 def export_runs(
     services: Services, run_ids: Sequence[str], target: tuple[Path, bool], suites: Sequence[Suite] = ()
 ) -> Answer:
-    """Write an archive of runs that are over, and of suites; what became of it. `target`: as `ExportDialog` answers.
+    """Write an archive of finished runs and of suites. `target`: the result of `ExportDialog`.
 
-    Raises LlmbError: then there is no file.
+    Raises LlmbError; then no file is written.
     """
-    from llmb_tui.answers.evidence import exported  # loads zstd
+    from llmb_tui.answers.evidence import export_answer  # loads zstd
 
     file, anonymous = target
     manifest = services.exporter.export(run_ids, file, suites, anonymous=anonymous)
-    return exported(file, file.stat().st_size, manifest)
+    return export_answer(file, file.stat().st_size, manifest)
 
 
-def _telling(group: ResultGroup) -> RunResult:
-    """The newest run that counts, or else the newest."""
-    counted = [run for one in group.sets for run in one.runs]
+def _newest_counted(group: ResultGroup) -> RunResult:
+    """Newest run that counts; the newest run if none counts."""
+    counted = [run for repeats in group.sets for run in repeats.runs]
     return max(counted, key=lambda run: run.made_at, default=group.first)
 
 
 def _over_scale(services: Services, curve: ScalingCurve) -> tuple[AtScale, ...]:
-    """Published and expected step times of a curve's configuration; empty if its recipe has no preset any more."""
+    """Published and expected step times of a curve's configuration; empty if its recipe no longer has a preset."""
     selection = replace(curve.runs[0].plan.selection, scale=curve.points[0].gpus)
     try:
         return over_scale(services.catalog, selection)

@@ -1,4 +1,4 @@
-"""`ResultsScreen`: the runs that are over, grouped, each group in figures; what is marked is compared."""
+"""`ResultsScreen`: finished runs in groups with their figures; marked groups are compared."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from llmb_tui.launch.note import Note
 from llmb_tui.services import Services
 from llmb_tui.ui.background import background, run_in_thread
 from llmb_tui.ui.screens.runs_screen import RunsScreen
-from llmb_tui.ui.text import MUTED, Part, lines, notices_words, notify
+from llmb_tui.ui.text import MUTED, Part, lines, notices_text, notify
 from llmb_tui.ui.widgets.chart_view import ChartView
 from llmb_tui.ui.widgets.keyed_table import Key, KeyedTable
 from llmb_tui.ui.widgets.result_texts import ListedResult, ResultList, ResultQuery, result_list
@@ -33,36 +33,36 @@ if TYPE_CHECKING:
     from llmb_tui.watch.state import RunsChanged
 
 _MOST_REPORTED = 30
-_REST_S = 0.3
-"""While a thousand logs are read, the groups are made anew so often at most."""
+_REGROUP_EVERY_S = 0.3
+"""Shortest time between two groupings while many logs are read."""
 
 
 class ResultRows(KeyedTable):
-    """Groups, or runs."""
+    """Groups of results, or the runs of one."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "select_cursor", "Open", id="results.open", tooltip="Open the runs of a row, or the run")
+        Binding("enter", "select_cursor", "Open", id="results.open", tooltip="Open the runs of the row, or the run")
     ]
 
 
 class ResultsScreen(RunsScreen[ListedResult]):
-    """Groups, or the runs of one, as the one feed of runs says. It asks nobody for a password."""
+    """Groups, or the runs of one, from the feed of runs. The screen never asks for a password."""
 
-    HELP = """The runs that are over, in groups; one that goes on is in the list of runs until it ends.
-A step time is the mean of the runs that count: those that ended well and did nothing that slows a run down.
-± is the standard deviation between them. What changed is marked only where it is larger than that noise."""
+    HELP = """Finished runs in groups; an active run is in the list of runs until it ends.
+A step time is the mean of the runs that count: completed runs without options that slow a run down.
+± is the standard deviation between these runs. A change is marked only if it is larger than this noise."""
     CSS_PATH = "results.tcss"
     VERTICAL_BREAKPOINTS = [(0, "-tiny"), (24, "-low"), (30, "-middle"), (44, "-tall")]  # noqa: RUF012 - Textual's
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("x,space", "mark", "Mark", key_display="x", id="results.mark", tooltip="Mark the row to compare it"),
-        Binding("g", "group", "Group", id="results.group", tooltip="By configuration, cluster, release, tag, none"),
-        Binding("c", "compare", "Compare", id="results.compare", tooltip="The marked rows side by side"),
-        Binding("s", "scaling", "Scale", id="results.scaling", tooltip="Step time and efficiency over the GPUs"),
-        Binding("n", "nodes", "Nodes", id="results.nodes", tooltip="Which nodes are slow, and what leaves them out"),
-        Binding("r", "report", "Report", id="results.report", tooltip="The marked runs, or the row's, as a report"),
-        Binding("e", "export", "Export", id="results.export", tooltip="The same runs as one file with all evidence"),
+        Binding("x,space", "mark", "Mark", key_display="x", id="results.mark", tooltip="Mark the row for a comparison"),
+        Binding("g", "group", "Group", id="results.group", tooltip="Group by the next property, or not at all"),
+        Binding("c", "compare", "Compare", id="results.compare", tooltip="Compare the marked rows side by side"),
+        Binding("s", "scaling", "Scale", id="results.scaling", tooltip="Show step time and efficiency over GPUs"),
+        Binding("n", "nodes", "Nodes", id="results.nodes", tooltip="Find slow nodes, and the option to exclude them"),
+        Binding("r", "report", "Report", id="results.report", tooltip="Report the marked runs, or the row's"),
+        Binding("e", "export", "Export", id="results.export", tooltip="Export these runs with all evidence"),
         Binding("v", "save", "Save SVG…", id="results.save", tooltip="Write the chart as an SVG file"),
-        Binding("q,escape", "leave", "Back", id="results.leave", tooltip="Back to where you came from"),
+        Binding("q,escape", "leave", "Back", id="results.leave", tooltip="Back to the previous screen"),
     ]
 
     TABLE = ResultRows
@@ -76,18 +76,18 @@ A step time is the mean of the runs that count: those that ended well and did no
         self._clock = clock
         self._results: dict[str, RunResult] = {}
         self._notes: Mapping[str, Note] = {}
-        self._by: Grouping = "configuration"
-        self._within: ResultGroup | None = None
-        self._missing = ""
-        self._has_heard = False
-        """What the feed has to say first is here."""
+        self._grouping: Grouping = "configuration"
+        self._group: ResultGroup | None = None
+        self._problems = ""
+        self._has_runs = False
+        """True once the feed has sent its runs."""
         self._list: ResultList | None = None
-        """None until the first is there."""
-        self._wanted: Key | None = None
-        """The row to which the cursor goes next."""
-        self._rest: Timer | None = None
-        self._is_due = False
-        """Something came while the rows rested."""
+        """None until the first list is ready."""
+        self._next_row: Key | None = None
+        """Row for the cursor after the next update."""
+        self._regroup_timer: Timer | None = None
+        self._has_changes = False
+        """Changes have arrived since the last grouping."""
 
     def above(self) -> Iterable[Widget]:
         return (ChartView(),)
@@ -105,11 +105,11 @@ A step time is the mean of the runs that count: those that ended well and did no
     @property
     def notice(self) -> str:
         clusters = self._list.clusters if self._list else ()
-        return notices_words(one for one in self._notices() if one[0] in clusters)
+        return notices_text((name, words) for name, words in self._notices() if name in clusters)
 
     @property
     def filter_words(self) -> list[str]:
-        """None: the words choose runs before they are grouped."""
+        """Always empty: the words filter the runs before they are grouped."""
         return []
 
     def apply_filter(self) -> None:
@@ -117,72 +117,72 @@ A step time is the mean of the runs that count: those that ended well and did no
 
     def why_not(self, action: str) -> str:
         if action == "compare" and len(self.marked) < 2:
-            return "Mark two rows or more with x: they are compared with each other."
+            return "Mark at least two rows with x to compare them."
         return ""
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "group":
-            return self._within is None
+            return self._group is None
         if action == "save":
             return self._list is not None and self._list.chart is not None
         return super().check_action(action, parameters)
 
-    # What the person does.
+    # Actions of the user.
 
     def open(self, thing: ListedResult) -> None:
         if thing.run is not None:
             self.open_run(thing.run.id)
         else:
-            self._within = thing.group
+            self._group = thing.group
             self._show()
 
     def about(self, thing: ListedResult) -> Content:
         return lines(*self._list.about(thing)) if self._list else Content("")
 
     def action_group(self) -> None:
-        self._by = GROUPINGS[(GROUPINGS.index(self._by) + 1) % len(GROUPINGS)]
+        self._grouping = GROUPINGS[(GROUPINGS.index(self._grouping) + 1) % len(GROUPINGS)]
         self._show()
 
     def action_compare(self) -> None:
         from llmb_tui.ui.screens.result_view import compare_marked
 
         marked = self._marked_groups
-        runs = [run for one in marked for run in one.runs]
+        runs = [run for group in marked for run in group.runs]
         self._view("comparing", lambda: compare_marked(self._services, marked), runs)
 
     def action_scaling(self) -> None:
-        """Of what is marked, or of all that has to do with the row."""
-        from llmb_tui.ui.screens.result_view import scaling_of
+        """Show the curves of the marked runs; without marks, those on which runs of the row lie."""
+        from llmb_tui.ui.screens.result_view import scaling_answer
 
         runs, row = self._chosen_runs(), None if self.marked else self._row
-        self._view("scaling", lambda: scaling_of(self._services, runs, row), row.runs if row else runs)
+        self._view("scaling", lambda: scaling_answer(self._services, runs, row), row.runs if row else runs)
 
     def action_nodes(self) -> None:
-        """Of what is marked, or of all on the row's cluster: nodes are told apart by whatever ran on them."""
-        from llmb_tui.ui.screens.result_view import nodes_of
+        """Compare the nodes of the marked runs; without marks, of all runs on the row's clusters."""
+        from llmb_tui.ui.screens.result_view import nodes_answer
 
         clusters = () if self._row is None or self.marked else self._row.clusters
         runs = [run for run in self._chosen_runs() if not clusters or run.cluster in clusters]
-        self._view("slow nodes", lambda: nodes_of(runs), runs)
+        self._view("slow nodes", lambda: nodes_answer(runs), runs)
 
     @background(group="report", exclusive=True)
     async def action_report(self) -> None:
-        runs = self._runs_to_hand_over()
+        runs = self._runs_to_report()
         if len(runs) > _MOST_REPORTED:
-            words = f"These are {len(runs)} runs: a report on the screen has {_MOST_REPORTED} at most."
-            notify(self.app, f"{words} Mark some of them; `llmb-tui report` writes them all.", "warning")
+            words = f"{len(runs)} runs are too many for a report on the screen; it has {_MOST_REPORTED} at most."
+            notify(self.app, f"{words} Mark fewer runs, or use `llmb-tui report`.", "warning")
         if not runs or len(runs) > _MOST_REPORTED:
             return
         self.show_status((f"◐ reading {plural(len(runs), 'log')} for the report …", MUTED))
         await self.open_report([run.id for run in runs], self._clock)
-        self._show_missing()
+        self._show_problems()
 
     @background(group="export", exclusive=True)
     async def action_export(self) -> None:
         from llmb_tui.ui.dialogs import ExportDialog
         from llmb_tui.ui.screens.result_view import export_runs
 
-        runs = self._runs_to_hand_over()
+        runs = self._runs_to_report()
         ids = [run.id for run in runs]
         if not runs:
             return
@@ -190,12 +190,12 @@ A step time is the mean of the runs that count: those that ended well and did no
         target = await self.app.push_screen_wait(ExportDialog(len(ids), name))
         if target is not None:
             work = partial(export_runs, self._services, ids, target)
-            self._view(f"exporting {plural(len(ids), 'run')}", work, runs, agreed=True)
+            self._view(f"exporting {plural(len(ids), 'run')}", work, runs, is_export=True)
 
-    def _runs_to_hand_over(self) -> list[RunResult]:
-        """Of what is marked, or else of the row, oldest first."""
+    def _runs_to_report(self) -> list[RunResult]:
+        """Runs of the marked rows, or else of the row under the cursor, oldest first."""
         groups = self._marked_groups or ([self._row] if self._row else [])
-        return sorted({run.id: run for one in groups for run in one.runs}.values(), key=lambda run: run.made_at)
+        return sorted({run.id: run for group in groups for run in group.runs}.values(), key=lambda run: run.made_at)
 
     @background(group="save", exclusive=True)
     async def action_save(self) -> None:
@@ -205,29 +205,29 @@ A step time is the mean of the runs that count: those that ended well and did no
             await ask_and_save(self.app, [self._list.chart])
 
     def _chosen_runs(self) -> list[RunResult]:
-        """Of what is marked, or else all that the words let through."""
+        """Runs of the marked rows, or else all that pass the filter."""
         if self.marked:
-            return list({run.id: run for one in self._marked_groups for run in one.runs}.values())
+            return list({run.id: run for group in self._marked_groups for run in group.runs}.values())
         return narrow(over(self._results.values()), self.words.value, self._notes)
 
     def _view(
-        self, title: str, work_out: Callable[[], Answer], runs: Iterable[RunResult], *, agreed: bool = False
+        self, title: str, make_answer: Callable[[], Answer], runs: Iterable[RunResult], *, is_export: bool = False
     ) -> None:
         from llmb_tui.ui.screens.result_view import ResultView
 
         clusters = {run.cluster for run in runs}
-        notices = [one for one in self._notices() if one[0] in clusters]
-        self.app.push_screen(ResultView(title, work_out, notices, agreed=agreed))
+        notices = [(name, words) for name, words in self._notices() if name in clusters]
+        self.app.push_screen(ResultView(title, make_answer, notices, is_export=is_export))
 
     def leave(self) -> None:
-        if self._within is not None:
-            left, self._within = self._within, None
-            self._wanted = left.key
+        if self._group is not None:
+            group, self._group = self._group, None
+            self._next_row = group.key
             self._show()
         else:
             super().leave()
 
-    # What is learned.
+    # Data.
 
     async def prepare(self) -> None:
         self._notes = await run_in_thread(self._services.notes.all)
@@ -236,61 +236,61 @@ A step time is the mean of the runs that count: those that ended well and did no
         from llmb_tui.watch.runs_feed import HERE  # loads paramiko, in a thread of the feed
 
         here = {name: why for name, why in event.silent.items() if name == HERE[0]}
-        missing = " ".join(list_problems(here, event.unreadable))
-        self.call_later(self._take_changes, self._services.history.of(event.changed), event.gone, missing)
+        problems = " ".join(list_problems(here, event.unreadable))
+        self.call_later(self._take_changes, self._services.history.of(event.changed), event.gone, problems)
 
-    def _take_changes(self, results: Iterable[RunResult], gone: Iterable[str], missing: str) -> None:
-        self._has_heard, self._missing = True, missing
+    def _take_changes(self, results: Iterable[RunResult], gone: Iterable[str], problems: str) -> None:
+        self._has_runs, self._problems = True, problems
         for run_id in gone:
             self._results.pop(run_id, None)
         self._results.update({result.id: result for result in results})
-        if self._rest is None:
+        if self._regroup_timer is None:
             self._show()
-            self._rest = self.set_timer(_REST_S, self._rested)
+            self._regroup_timer = self.set_timer(_REGROUP_EVERY_S, self._regroup)
         else:
-            self._is_due = True
+            self._has_changes = True
 
     def _notices(self) -> tuple[tuple[str, str], ...]:
-        """(cluster, what its profile wants said)."""
+        """Pairs of a cluster and the notice of its profile, such as `simulated`."""
         return tuple((name, profile.notice) for name, profile in self._profiles.items() if profile.notice)
 
-    def _rested(self) -> None:
-        self._rest = None
-        if self._is_due:
-            self._is_due = False
+    def _regroup(self) -> None:
+        self._regroup_timer = None
+        if self._has_changes:
+            self._has_changes = False
             self._show()
 
-    # What is shown.
+    # Display.
 
     @property
     def _row(self) -> ResultGroup | None:
-        """Under the cursor."""
+        """Group under the cursor."""
         return self.thing.group if self.thing else None
 
     @property
     def _marked_groups(self) -> list[ResultGroup]:
-        return [one.group for one in self.marked.values()]
+        return [listed.group for listed in self.marked.values()]
 
     @background(group="show", exclusive=True)
     async def _show(self) -> None:
-        """Bring rows and lines to what is known and asked for; the work is done in a thread."""
-        if not self._has_heard:
+        """Group the results in a thread, and show the rows."""
+        if not self._has_runs:
             return
         results = tuple(self._results.values())
-        asked = ResultQuery(
-            results, self._notes, self._by, self.words.value, self._within, self._clock, self.size.width, self.rows
+        query = ResultQuery(
+            results, self._notes, self._grouping, self.words.value, self._group, self._clock, self.size.width, self.rows
         )
-        self._list = shown = await run_in_thread(result_list, asked)
+        self._list = shown = await run_in_thread(result_list, query)
         self.chart.chart = shown.chart
         self.set_class(shown.chart is not None, "-charted")
-        self.show_rows(shown.rows, self._wanted)
-        self._wanted = None
+        self.show_rows(shown.rows, self._next_row)
+        self._next_row = None
         self.show_this_run()
-        self._show_missing()
+        self._show_problems()
         self.refresh_bindings()
 
-    def _show_missing(self) -> None:
-        self.show_status(*([(f"! {self._missing}", "$text-warning")] if self._missing else []))
+    def _show_problems(self) -> None:
+        self.show_status(*([(f"! {self._problems}", "$text-warning")] if self._problems else []))
 
     @on(DataTable.RowHighlighted)
     def show_this_run(self) -> None:

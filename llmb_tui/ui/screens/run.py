@@ -1,4 +1,4 @@
-"""`RunScreen`: one run from the queue to its verdict, with its log. It shows what the monitor publishes."""
+"""`RunScreen`: one run from the queue to its verdict, with its log, as its monitor publishes it."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from llmb_tui.preflight.report import Preflight
 from llmb_tui.services import Services
 from llmb_tui.ui.background import InternalError, background, run_detached, run_in_thread, show_failure
 from llmb_tui.ui.compositor import RowCompositor
-from llmb_tui.ui.dialogs import Confirm
+from llmb_tui.ui.dialogs import ConfirmDialog
 from llmb_tui.ui.text import MUTED, line, lines, notify
 from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.log_pane import LogPane
-from llmb_tui.ui.widgets.run_header import LOG_IN, RunHeader, StageLine, job_text, notice_text, what_runs
+from llmb_tui.ui.widgets.run_header import LOG_IN, RunHeader, StageLine, job_text, notice_text, run_title
 from llmb_tui.ui.widgets.run_parts import Metrics, VerdictCard
 from llmb_tui.ui.widgets.status_bar import notice
 from llmb_tui.ui.widgets.step_chart import StepChart
@@ -42,45 +42,43 @@ from llmb_tui.watch.logcopy import LogCopy, copies, is_removed
 from llmb_tui.watch.state import ENDED, RunState
 
 _NO_LOG = "No log yet. It begins when the job starts."
-_REMOVED = "The copy of this log was removed here; what was read of it stays."
+_REMOVED = "The local copy of this log was removed; its figures are kept."
 
 
 class RunScreen(Screen[None]):
-    """Watches one run; leaving it stops the watching, not the run."""
+    """Watches one run; leaving the screen stops watching, not the run."""
 
-    HELP = """One run: where it stands, how fast it is beside what was expected, and its log.
-Leaving this screen stops the watching only; the job goes on."""
+    HELP = """One run: its state, its speed compared with the expected speed, and its log.
+Leaving this screen only stops watching; the job continues."""
     CSS_PATH = "run.tcss"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal")]  # noqa: RUF012 - Textual's own form
     VERTICAL_BREAKPOINTS = [(0, "-tiny"), (20, "-low"), (32, "-middle"), (50, "-tall")]  # noqa: RUF012 - as above
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("s", "submit", "Submit…", id="run.submit", tooltip="Submit the run, after a question"),
-        Binding(
-            "w", "withdraw", "Withdraw…", id="run.withdraw", tooltip="Withdraw the run, which then is never submitted"
-        ),
-        Binding("c", "cancel", "Cancel…", id="run.cancel", tooltip="Cancel the job, after a question"),
-        Binding("p", "suspend", "Suspend…", id="run.suspend", tooltip="Let the job give its nodes back, for now"),
-        Binding("p", "resume", "Resume…", id="run.resume", tooltip="Let the suspended job begin again"),
-        Binding("r", "report", "Report", id="run.report", tooltip="The report of the run, to read and to copy"),
-        Binding("u", "settle", "Settle", id="run.settle", tooltip="Ask the cluster whether the job was submitted"),
-        Binding("l", "log_in", "Log in", id="run.log_in", tooltip="Log in again; the cluster has a question"),
+        Binding("s", "submit", "Submit…", id="run.submit", tooltip="Submit the run, after a confirmation"),
+        Binding("w", "withdraw", "Withdraw…", id="run.withdraw", tooltip="Withdraw the run without submitting it"),
+        Binding("c", "cancel", "Cancel…", id="run.cancel", tooltip="Cancel the job, after a confirmation"),
+        Binding("p", "suspend", "Suspend…", id="run.suspend", tooltip="Suspend the job and release its nodes"),
+        Binding("p", "resume", "Resume…", id="run.resume", tooltip="Resume the job from the beginning"),
+        Binding("r", "report", "Report", id="run.report", tooltip="Show the report of the run"),
+        Binding("u", "check_submission", "Check", id="run.settle", tooltip="Check whether the cluster has the job"),
+        Binding("l", "log_in", "Log in", id="run.log_in", tooltip="Log in to the cluster again"),
         Binding("t", "try_again", "Try again", id="run.try_again", tooltip="Watch the run again after an error"),
-        Binding("q,escape", "dismiss", "Back", id="run.leave", tooltip="Leave; the job goes on"),
+        Binding("q,escape", "dismiss", "Back", id="run.leave", tooltip="Leave; the job continues"),
     ]
 
     training_run: var[Run | None] = var[Run | None](None)
     run_state: var[RunState | None] = var[RunState | None](None)
     error: var[LlmbError | None] = var[LlmbError | None](None)
-    """What stopped the watching, until it goes on."""
-    sending: var[str] = var("")
-    """What is just done to send the run; empty when nothing is."""
+    """Error that stopped watching, until it is resumed."""
+    progress: var[str] = var("")
+    """Current step of a submission in words; empty if none is in progress."""
 
     header = getters.query_one(RunHeader)
     log_pane = getters.query_one(LogPane)
 
     @dataclass
     class StateChanged(Message):
-        """The monitor has a new state."""
+        """The monitor has published a new state."""
 
         run_state: RunState
 
@@ -95,9 +93,9 @@ Leaving this screen stops the watching only; the job goes on."""
         self._run_id = run_id
         self._folder = services.runs.folder(run_id)
         self._stop = threading.Event()
-        # Made here: its watchers also run when somebody asks what the keys do before the screen is composed.
+        # Made here: the watchers may run before the screen is composed, when its keys are listed.
         self._notice = Static(id="notice", markup=False)
-        self._told = Content("")
+        self._shown_notice = Content("")
         self._keys: tuple[bool | None, ...] = ()
         self._profile: ClusterProfile | None = None
 
@@ -124,16 +122,16 @@ Leaving this screen stops the watching only; the job goes on."""
         if action in ("submit", "withdraw", "cancel", "suspend", "resume"):
             possible = run is not None and self._is_possible(action, run)
             return (
-                None if possible and (self.sending or self._services.policy.is_read_only(self._profile)) else possible
+                None if possible and (self.progress or self._services.policy.is_read_only(self._profile)) else possible
             )
         if action == "report":
             return run is not None
-        if action == "settle":
+        if action == "check_submission":
             return run is not None and run.submission == "unknown"
         if action == "log_in":
             return self._needs_login()
         if action == "try_again":
-            return self.error is not None or self._is_shut_out()
+            return self.error is not None or self._is_locked_out()
         return True
 
     def action_try_again(self) -> None:
@@ -161,44 +159,44 @@ Leaving this screen stops the watching only; the job goes on."""
     async def action_submit(self) -> None:
         if (run := self.training_run) is None:
             return
-        what = line("Submit ", (what_runs(run), "bold"), f" on {run.cluster}, as it was agreed to?")
-        cost = f"Cost: {gpu_hours(run.plan.gpu_hours)} and start-up. The cluster is checked first."
+        what = line("Submit ", (run_title(run), "bold"), f" on {run.cluster}, with the settings that were confirmed?")
+        cost = f"Cost: {gpu_hours(run.plan.gpu_hours)} plus start-up. The cluster is checked first."
         question = lines(what, Content(""), line((cost, MUTED)))
-        if await self.app.push_screen_wait(Confirm("Submit", question, "Submit it", "Not now")):
+        if await self.app.push_screen_wait(ConfirmDialog("Submit", question, "Submit", "Not now")):
             run_detached(self.app, self._submit(run))
 
     async def _submit(self, run: Run) -> None:
-        self.error, self.sending = None, f"Connecting to {run.cluster}."
+        self.error, self.progress = None, f"Connecting to {run.cluster}."
         with self._errors_shown():
-            sent = await run_in_thread(self._send, run)
+            submitted = await run_in_thread(self._resume_submission, run)
             if not self.is_attached:
                 from llmb_tui.wizard.update import launched_words
 
-                notify(self.app, launched_words(sent))
+                notify(self.app, launched_words(submitted))
         if self.is_attached:
-            self.sending = ""
+            self.progress = ""
             self._watch()
 
     @contextlib.contextmanager
     def _errors_shown(self) -> Iterator[None]:
-        """Trouble within is said over the figures, and what follows it there is left out."""
+        """Show an error of the block above the figures, and skip the rest of the block."""
         try:
             yield
         except LlmbError as error:
             self._show_error(error)
 
     def _show_error(self, error: LlmbError) -> None:
-        """Over the figures; where the screen was left meanwhile, in a dialog."""
+        """Show an error above the figures, or in a dialog if the screen has been left."""
         if self.is_attached:
             self.error = error
         else:
             show_failure(self.app, error)
 
-    def _send(self, run: Run) -> Run:
-        """In a thread."""
+    def _resume_submission(self, run: Run) -> Run:
+        """Submit a run that was not submitted; blocks."""
         services = self._services
         request = services.request(run.cluster, run.plan, run.procedure)
-        return services.launcher.resume(request, run, self._prompter, self._publish_check, self._publish_sending)
+        return services.launcher.resume(request, run, self._prompter, self._publish_check, self._publish_progress)
 
     @background(group="submission", exclusive=True)
     async def action_withdraw(self) -> None:
@@ -206,8 +204,8 @@ Leaving this screen stops the watching only; the job goes on."""
 
         if (run := self.training_run) is None:
             return
-        question = lines(line("Withdraw ", (what_runs(run), "bold"), "?"), line("Nothing of it was sent."))
-        if not await self.app.push_screen_wait(Confirm("Withdraw", question, "Withdraw it", "Keep it")):
+        question = lines(line("Withdraw ", (run_title(run), "bold"), "?"), line("It will never be submitted."))
+        if not await self.app.push_screen_wait(ConfirmDialog("Withdraw", question, "Withdraw", "Keep")):
             return
         with self._errors_shown():
             self.training_run = await run_in_thread(withdraw, self._services.runs, self._services.journal, run)
@@ -222,48 +220,50 @@ Leaving this screen stops the watching only; the job goes on."""
         question = lines(
             line("Cancel ", (words.named(run.job_ids), "bold"), f" on {run.cluster}?"),
             Content(""),
-            line(what_runs(run)),
+            line(run_title(run)),
             job_text(run, self.run_state or RunState(run.id)),
             Content(""),
             line((words.cancelling, MUTED)),
         )
-        if await self.app.push_screen_wait(Confirm("Cancel", question, f"Cancel the {words.job}", "Keep it")):
+        if await self.app.push_screen_wait(
+            ConfirmDialog("Cancel", question, f"Cancel {words.job}", f"Keep {words.job}")
+        ):
             run_detached(self.app, self._cancel(run))
 
     async def _cancel(self, run: Run) -> None:
         try:
             cancelled = await run_in_thread(lambda: self._services.feed.cancel(run, self._prompter))
         except LlmbError as error:
-            await self._not_cancelled(run, error)
+            await self._handle_failed_cancel(run, error)
         else:
             from llmb_tui.watch.report import cancel_words
 
             notify(self.app, cancel_words(run, cancelled))
 
     def action_suspend(self) -> None:
-        self._suspend_or_resume("suspend", "It gives its nodes back. When it is resumed the training begins anew.")
+        self._suspend_or_resume("suspend", "It releases its nodes. After a resume, training starts from the beginning.")
 
     def action_resume(self) -> None:
-        self._suspend_or_resume("resume", "It waits for its nodes again, and the training begins anew.")
+        self._suspend_or_resume("resume", "It waits for nodes again, and training starts from the beginning.")
 
     @background(group="suspend", exclusive=True)
-    async def _suspend_or_resume(self, what: Literal["suspend", "resume"], follows: str) -> None:
+    async def _suspend_or_resume(self, verb: Literal["suspend", "resume"], consequence: str) -> None:
         if (run := self.training_run) is None:
             return
-        named = run.words.named(run.job_ids[-1:])
-        question = lines(line(capital(what), " ", (named, "bold"), f" on {run.cluster}?"), line((follows, MUTED)))
-        if await self.app.push_screen_wait(Confirm(capital(what), question, capital(what), "Leave it")):
-            run_detached(self.app, self._change(run, what, named))
+        job = run.words.named(run.job_ids[-1:])
+        question = lines(line(capital(verb), " ", (job, "bold"), f" on {run.cluster}?"), line((consequence, MUTED)))
+        if await self.app.push_screen_wait(ConfirmDialog(capital(verb), question, capital(verb), "Not now")):
+            run_detached(self.app, self._change(run, verb, job))
 
-    async def _change(self, run: Run, what: Literal["suspend", "resume"], named: str) -> None:
+    async def _change(self, run: Run, verb: Literal["suspend", "resume"], job: str) -> None:
         with self._errors_shown():
-            await run_in_thread(self._services.feed.change, run, what, self._prompter)
+            await run_in_thread(self._services.feed.change, run, verb, self._prompter)
             if self.is_attached:
                 self.error = None
-            notify(self.app, f"{run.words.scheduler} was asked to {what} {named}.")
+            notify(self.app, f"{run.words.scheduler} was asked to {verb} {job}.")
 
-    async def _not_cancelled(self, run: Run, error: LlmbError) -> None:
-        """Where only the answer was lost, the run keeps that and is watched anew, so that it is settled."""
+    async def _handle_failed_cancel(self, run: Run, error: LlmbError) -> None:
+        """Show why a cancel failed. If only its answer was lost, watch the run again, which finds its outcome."""
         with contextlib.suppress(LlmbError):
             run = await run_in_thread(self._services.runs.load, run.id)
         if self.is_attached:
@@ -276,7 +276,7 @@ Leaving this screen stops the watching only; the job goes on."""
                 self._watch()
 
     @background(group="settle", exclusive=True)
-    async def action_settle(self) -> None:
+    async def action_check_submission(self) -> None:
         if (run := self.training_run) is None:
             return
         with self._errors_shown():
@@ -286,32 +286,32 @@ Leaving this screen stops the watching only; the job goes on."""
             if settled.submission == "submitted":
                 self._watch()
 
-    def _take_run(self, run: Run) -> None:
-        """Show what is known of the submission; it may come when more is known."""
+    def _show_unknown_run(self, run: Run) -> None:
+        """Show news about an unknown submission, unless it is known by now."""
         if self.training_run is not None and self.training_run.submission == "unknown":
             self.training_run = run
 
-    def _take_sending(self, words: str) -> None:
-        """It may come when that is over."""
-        if self.sending:
-            self.sending = words
+    def _show_progress(self, words: str) -> None:
+        """Show a step of a submission, unless that has ended."""
+        if self.progress:
+            self.progress = words
 
     @on(StateChanged)
     def take_state(self, event: StateChanged) -> None:
         before, self.run_state = self.run_state, event.run_state
         has_cancel = self.training_run is not None and self.training_run.cancel is not None
         if has_cancel and (before is None or before.job != event.run_state.job):
-            self._read_again()
+            self._reload_run()
         now = event.run_state
         if before is None or (before.log_name, before.log_bytes) != (now.log_name, now.log_bytes):
             self.log_pane.show_newest((now.log_name, self._folder / now.log_name))
 
     @background(group="monitor", exclusive=True)
     async def _watch(self) -> None:
-        """Load the run, and show what its monitor publishes until it ends or the screen goes."""
+        """Load the run, and show the states of its monitor until the run ends or the screen is closed."""
         services = self._services
-        prompter: Prompter | None = self._prompter  # who opens a run may be asked for a password, at once
-        self._stop.set()  # whatever watched until now
+        prompter: Prompter | None = self._prompter  # the user has just opened the run: a login may ask for a password
+        self._stop.set()  # stops an earlier watch
         self._stop = stop = threading.Event()
         try:
             run = await run_in_thread(lambda: services.runs.load(self._run_id))
@@ -322,18 +322,20 @@ Leaving this screen stops the watching only; the job goes on."""
                 self.header.notice = notice(self._profile, services.policy.is_read_only(self._profile))
             self.refresh_bindings()
             if run.submission == "unknown":
-                run, prompter = await self._settled(run, stop), None
+                run, prompter = await self._resolve_submission(run, stop), None
             if run.submission == "submitted":
                 monitor = await run_in_thread(lambda: services.feed.monitor(run.id))
                 await run_in_thread(lambda: monitor.watch(self._publish, stop, prompter))
         except InternalError as defect:
-            self.error = LlmbError("The watching stopped.", defect.why, "The job is not touched. Try again.")
+            self.error = LlmbError(
+                "Watching stopped: internal error.", defect.why, "The job is not affected. Try again."
+            )
         except LlmbError as error:
             self.error = error
             await self._show_local_copy()
 
-    async def _settled(self, run: Run, stop: threading.Event) -> Run:
-        """The run, once it is known what became of it; as it is where the cluster cannot be asked."""
+    async def _resolve_submission(self, run: Run, stop: threading.Event) -> Run:
+        """Wait until the submission is known, and return the run; unchanged if the cluster cannot be queried."""
         from llmb_tui.watch.runs_feed import TRANSIENT_ERRORS
 
         feed = await run_in_thread(lambda: self._services.feed)
@@ -347,39 +349,39 @@ Leaving this screen stops the watching only; the job goes on."""
         return run
 
     async def _show_local_copy(self) -> None:
-        """The cluster cannot be asked: then at least what this machine has of the run."""
+        """Show the local record of the run if the cluster cannot be queried."""
         run = self.training_run
         if run is not None and self.run_state is None:
             self.run_state = (await run_in_thread(lambda: self._services.feed.record(run.id))).state
 
     @background(group="read-again", exclusive=True)
-    async def _read_again(self) -> None:
-        """A cancel whose answer was lost may be settled by what the scheduler says of the job now."""
+    async def _reload_run(self) -> None:
+        """Load the run again: the scheduler's state may have resolved an unconfirmed cancel."""
         with contextlib.suppress(LlmbError):
             self.training_run = await run_in_thread(self._services.runs.load, self._run_id)
 
     def _publish_run(self, run: Run, why: str) -> None:
-        """In a thread: what is known of a submission by now, and why no more is."""
-        self.call_later(self._take_run, replace(run, note=why))
+        """Show the run, and why its submission is still unknown; called in a thread."""
+        self.call_later(self._show_unknown_run, replace(run, note=why))
 
-    def _publish_sending(self, words: str) -> None:
-        """In a thread: how far the sending is."""
-        self.call_later(self._take_sending, words)
+    def _publish_progress(self, words: str) -> None:
+        """Show the current step of a submission; called in a thread."""
+        self.call_later(self._show_progress, words)
 
     def _publish_check(self, report: Preflight) -> None:
-        self._publish_sending(f"Checking the cluster: {report.checks[-1].title}.")
+        self._publish_progress(f"Checking the cluster: {report.checks[-1].title}.")
 
     def _publish(self, run_state: RunState) -> None:
-        """In the monitor's thread: hand a state to the screen."""
+        """Pass a state to the screen; called in the monitor's thread."""
         self.post_message(self.StateChanged(run_state))
 
     def _log_files(self) -> list[tuple[str, Path]]:
-        """The newest log, those before a restart or a replacement, what was submitted."""
+        """Newest log, logs before a restart or a replacement, and the submitted script."""
         names = [copy.name for copy in reversed(copies(self._folder) or [LogCopy()])]
         return [*((name, self._folder / name) for name in names), ("script", self._folder / "script.sh")]
 
-    def _goes_on(self, run: Run) -> bool:
-        """The job that is watched, or another one of the run."""
+    def _is_active(self, run: Run) -> bool:
+        """Whether the watched job or another one of the run is active."""
         others = self.run_state.others if self.run_state is not None else ()
         return bool(run.job_ids) and not (self._has_ended() and all(other.finished for other in others))
 
@@ -388,39 +390,39 @@ Leaving this screen stops the watching only; the job goes on."""
         return state is not None and (state.stage in ENDED or (state.job is not None and state.job.finished))
 
     def _is_possible(self, action: str, run: Run) -> bool:
-        """What changes the run, as it stands now."""
+        """Whether an action that changes the run fits its present state."""
         if action in ("submit", "withdraw"):
             return run.submission == "intended"
         if action == "cancel":
-            return self._goes_on(run)
-        can = self._profile is not None and self._profile.can_suspend and self._goes_on(run)
+            return self._is_active(run)
+        can = self._profile is not None and self._profile.can_suspend and self._is_active(run)
         suspended = self.run_state is not None and self.run_state.stage == "suspended"
         return can and suspended == (action == "resume")
 
-    def _is_shut_out(self) -> bool:
-        """The monitor gave up because the cluster does not let us in; a person may be asked again."""
+    def _is_locked_out(self) -> bool:
+        """Whether the monitor stopped because a login failed; the user may try again."""
         return not self._has_ended() and self.run_state is not None and self.run_state.link == "closed"
 
     def _needs_login(self) -> bool:
-        """The link broke, and only a person can make it again."""
+        """Whether the connection broke and needs a login by the user."""
         health = self._services.clusters.health(self._profile) if self._profile is not None else None
         return health is not None and health.state == "needs-login" and not self._has_ended()
 
     def _show_notice_and_keys(self) -> None:
-        """Up to ten times a second: only what is another than before is shown anew."""
-        if self.sending:
-            text = line((f"◐ {self.sending}", "bold"))
+        """Update notice and keys if they have changed; called up to ten times a second."""
+        if self.progress:
+            text = line((f"◐ {self.progress}", "bold"))
         elif self._needs_login():
             text = LOG_IN
         else:
             text = notice_text(self.training_run, self.run_state, self.error)
-        if not text.is_same(self._told):
-            self._told = text
+        if not text.is_same(self._shown_notice):
+            self._shown_notice = text
             self._notice.update(text)
             self.set_class(bool(text), "-noticed")
-        keys = tuple(self.check_action(one.action, ()) for one in self.BINDINGS if isinstance(one, Binding))
+        keys = tuple(self.check_action(key.action, ()) for key in self.BINDINGS if isinstance(key, Binding))
         if keys != self._keys:
             self._keys = keys
             self.refresh_bindings()
 
-    watch_training_run = watch_run_state = watch_error = watch_sending = _show_notice_and_keys
+    watch_training_run = watch_run_state = watch_error = watch_progress = _show_notice_and_keys

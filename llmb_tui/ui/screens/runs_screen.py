@@ -1,4 +1,4 @@
-"""`RunsScreen`: a list that follows the one feed of runs while it is seen."""
+"""`RunsScreen`: a list that follows the feed of runs while it is visible."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class RunsScreen(TableScreen[Thing, None]):
-    """It is told of every run when it is seen, and of each change from then on; one that is covered is told nothing."""
+    """Receives all runs when it becomes visible, and then each change; nothing while another screen covers it."""
 
     def __init__(self, services: Services, prompter: Prompter) -> None:
         super().__init__()
@@ -29,14 +29,14 @@ class RunsScreen(TableScreen[Thing, None]):
         self._services = services
         self._prompter = prompter
         self._profiles: Mapping[str, ClusterProfile] = {}
-        """The saved clusters by their names."""
+        """Saved clusters by name."""
         self._following: RunsFollowing | None = None
         self._known: set[str] = set()
-        """Ids of the runs of which it was told."""
+        """Ids of the runs that the list has."""
         self._seen: set[str] = set()
-        """Those of them of which it was told since it is seen again."""
+        """Ids of the runs that the feed has sent since the screen became visible."""
         self._is_first = True
-        """It was not told of every run since then."""
+        """True until the feed has sent all runs since the screen became visible."""
 
     def on_screen_resume(self) -> None:
         self._follow()
@@ -48,11 +48,11 @@ class RunsScreen(TableScreen[Thing, None]):
         self.unfollow()
 
     def show_changes(self, event: RunsChanged) -> None:
-        """In the feed's thread: hand what has changed to the screen."""
+        """Pass changes to the screen; called in the feed's thread."""
         raise NotImplementedError
 
     async def prepare(self) -> None:
-        """Read what is shown beside the runs."""
+        """Read the other data of the list."""
 
     def unfollow(self) -> None:
         self.workers.cancel_group(self, "follow")
@@ -66,7 +66,7 @@ class RunsScreen(TableScreen[Thing, None]):
         self.app.push_screen(RunScreen(self._services, self._prompter, run_id))
 
     async def open_report(self, ids: Sequence[str], clock: Callable[[], float]) -> None:
-        """Of runs, or of a suite; inside a worker. `clock` says Unix time."""
+        """Open the report of runs, or of a suite; call it in a worker. `clock` returns Unix time."""
         from llmb_tui.ui.screens.report import ReportScreen
 
         with errors_shown(self.app):
@@ -77,18 +77,18 @@ class RunsScreen(TableScreen[Thing, None]):
     @background(group="follow", exclusive=True)
     async def _follow(self) -> None:
         feed = await run_in_thread(lambda: self._services.feed)
-        with suppress(LlmbError):  # the wizard names a cluster's file that cannot be read
+        with suppress(LlmbError):  # the wizard shows which cluster file cannot be read
             self._profiles = {
                 profile.name: profile for profile in await run_in_thread(self._services.clusters.profiles)
             }
-        with suppress(LlmbError):  # the feed tells of folders that cannot be read
+        with suppress(LlmbError):  # the feed reports directories that cannot be read
             await self.prepare()
         if self._following is None:
             self._is_first, self._seen = True, set()
             self._following = feed.follow(self._hear)
 
     def _hear(self, event: RunsChanged) -> None:
-        """In the feed's thread. What went while nobody followed is in no event; a look that fails has not every run."""
+        """Add to the first complete event the runs removed while the list was hidden; called in the feed's thread."""
         from llmb_tui.watch.runs_feed import HERE
 
         changed = {record.run.id for record in event.changed}

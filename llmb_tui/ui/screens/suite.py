@@ -1,4 +1,4 @@
-"""`SuiteScreen`: a suite before anything of it is sent: what multiplies, every row, and what all of it costs."""
+"""`SuiteScreen`: plan a suite before its submission: the values to vary, each run, and the cost of all runs."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from llmb_tui.suites.suite_plan import Nodes, PlannedRow, SuitePlan
 from llmb_tui.suites.suites import SuiteChangedError
 from llmb_tui.ui.background import background, run_detached, run_in_thread
 from llmb_tui.ui.clipboard import copy
-from llmb_tui.ui.dialogs import AskLine, Confirm, Failure
-from llmb_tui.ui.screens.suite_dialogs import TypeHours, capacity, submit_question
+from llmb_tui.ui.dialogs import ConfirmDialog, Failure, InputDialog
+from llmb_tui.ui.screens.suite_dialogs import ConfirmHours, capacity, submit_question
 from llmb_tui.ui.text import MUTED, heading, line, lines, notify
 from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.keyed_table import KeyedTable, Rows
@@ -39,13 +39,13 @@ from llmb_tui.ui.widgets.suite_texts import DRAFT, about_row, draft_sums, draft_
 from llmb_tui.ui.widgets.texts import Paragraphs, Scroller, fact
 
 _PATIENCE_S = 0.5
-"""What takes longer is said to be at work."""
+"""Planning that takes longer shows a note."""
 _LAYOUTS = 12
-"""So many of the fastest are offered."""
+"""Number of the fastest layouts that are offered."""
 
 
 class DraftRows(KeyedTable):
-    """The runs of a suite that is being chosen."""
+    """The runs of a draft."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "select_cursor", "Choices", show=False, id="suite.choices", tooltip="Back to the choices")
@@ -53,27 +53,34 @@ class DraftRows(KeyedTable):
 
 
 class SuiteScreen(Screen[SuiteDraft]):
-    """It shows one draft and its plan; every answer makes another draft, which is planned in a thread.
+    """Shows one draft and its plan; each change makes a new draft, which is planned in a thread.
 
-    Its answer is what was chosen when it was left.
+    Dismisses with the current draft.
     """
 
-    HELP = """Several runs as one: what is switched on multiplies, and every combination is a row.
-The left side says what is run, how often, and how it is sent; the right side every run with what it needs and costs.
-A row that cannot be run is marked with ✗ and says why; x takes a row out, and puts it back."""
+    HELP = """Several runs as one suite: each combination of the values that are switched on is a row.
+On the left are the values, the number of repeats and the limits; on the right is each run with its nodes and cost.
+A row that cannot run has the mark ✗ and a reason. x excludes a row, or includes it again."""
     CSS_PATH = "suite.tcss"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (160, "-wide")]  # noqa: RUF012 - Textual's own form
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("s", "submit", "Submit…", id="suite.submit", tooltip="Submit the suite, after one question"),
-        Binding("t", "other", "Rows", id="suite.rows", tooltip="From the choices to the rows, and back"),
-        Binding("x", "take_out", "Take out", id="suite.out", tooltip="Take the row out, or put it back"),
-        Binding("w", "write", "Write…", id="suite.write", tooltip="Write it as a file that `llmb-tui suite` reads"),
-        Binding("o", "suites", "Suites…", id="suite.others", tooltip="The suites that were submitted"),
-        # The screen names these where they are of use; the key bar of a small terminal has no room for them.
-        Binding("X", "out_blocked", "✗ out", show=False, id="suite.out-blocked", tooltip="Take out what cannot be run"),
+        Binding("s", "submit", "Submit…", id="suite.submit", tooltip="Submit the suite, after a confirmation"),
+        Binding("t", "switch_side", "Rows", id="suite.rows", tooltip="Switch between choices and rows"),
+        Binding("x", "exclude", "Exclude", id="suite.out", tooltip="Exclude the row, or include it again"),
+        Binding("w", "write", "Write…", id="suite.write", tooltip="Write the suite as a file for `llmb-tui suite`"),
+        Binding("o", "suites", "Suites…", id="suite.others", tooltip="List the submitted suites"),
+        # Texts of the screen name these keys; the key bar of a small terminal has no room for them.
+        Binding(
+            "X",
+            "exclude_blocked",
+            "Exclude ✗",
+            show=False,
+            id="suite.out-blocked",
+            tooltip="Exclude the rows that cannot run",
+        ),
         Binding("l", "layouts", "Layouts", show=False, id="suite.layouts", tooltip="List the fastest valid layouts"),
-        Binding("f", "look", "Free nodes", show=False, id="suite.look", tooltip="Ask how many nodes are free"),
-        Binding("q,escape", "leave", "Back", id="suite.leave", tooltip="Back; the choices stay"),
+        Binding("f", "query_nodes", "Free nodes", show=False, id="suite.look", tooltip="Query the free nodes"),
+        Binding("q,escape", "leave", "Back", id="suite.leave", tooltip="Back; choices are kept"),
     ]
 
     form = getters.query_one(SuiteForm)
@@ -87,13 +94,13 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
         self._services = services
         self._prompter = prompter
         self.draft = draft
-        """What is chosen so far: who comes back is given it again."""
+        """Current choices. The wizard keeps them and passes them in again when the user returns."""
         self.plan: DraftPlan | None = None
-        """None until the first one is made."""
+        """None until the first plan is ready."""
         self._profile: ClusterProfile | None = None
         self._capacity = Nodes()
         self._layouts: tuple[Layout, ...] = ()
-        self._observed = False
+        self._is_read_only = False
         self._rows = Rows()
 
     def compose(self) -> ComposeResult:
@@ -109,7 +116,7 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
         yield KeyBar()
 
     def on_mount(self) -> None:
-        self.form.border_title = "What multiplies"
+        self.form.border_title = "Vary"
         self._start()
 
     def on_resize(self) -> None:
@@ -117,13 +124,13 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 (Textual's)
         if action == "submit":
-            return None if self._observed or self.plan is None or self.plan.sent is None else True
+            return None if self._is_read_only or self.plan is None or self.plan.sent is None else True
         return self.draft.kind == "custom" if action == "layouts" else True
 
-    # What the person does.
+    # Actions of the user.
 
     def take(self, draft: SuiteDraft) -> None:
-        """Another draft: the choices follow at once, and the rows once it is planned."""
+        """Show the choices of a new draft at once, and its rows when it is planned."""
         self.draft = draft
         self._show_choices()
         self._plan()
@@ -133,14 +140,14 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
         chosen = self.table.chosen
         return next((row for row in self.plan.rows if row.row.key == chosen), None) if self.plan else None
 
-    def action_other(self) -> None:
+    def action_switch_side(self) -> None:
         if self.table.has_focus:
             self.form.focus_first()
         else:
             self.table.focus()
 
-    def action_take_out(self) -> None:
-        """Among the choices it only turns to the rows: nobody takes out what they do not look at."""
+    def action_exclude(self) -> None:
+        """Exclude the row, or include it again. From the choices only go to the rows, to exclude no row unseen."""
         if (row := self.row) is None:
             return
         if not self.table.has_focus:
@@ -148,15 +155,15 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
         elif not row.row.of_best:
             self.take(toggle_excluded(self.draft, [row.row.key]))
         else:
-            notify(self.app, "The full run of the best is what the others are for: it stays.", "warning")
+            notify(self.app, "The last run cannot be excluded: the others select its layout.", "warning")
 
-    def action_out_blocked(self) -> None:
+    def action_exclude_blocked(self) -> None:
         blocked = [row.row.key for row in (self.plan.blocked if self.plan else ()) if not row.row.of_best]
         if blocked:
             self.take(toggle_excluded(self.draft, blocked))
 
     def action_leave(self) -> None:
-        """From a field to the rows; else back."""
+        """Go from a field to the rows; from elsewhere leave the screen."""
         if isinstance(self.focused, Input):
             self.table.focus()
         else:
@@ -164,8 +171,8 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
 
     @on(Input.Submitted)
     @on(DataTable.RowSelected)
-    def turn(self) -> None:
-        self.action_other()
+    def _switch_side(self) -> None:
+        self.action_switch_side()
 
     @background(group="layouts", exclusive=True)
     async def action_layouts(self) -> None:
@@ -178,40 +185,40 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
             self.form.arrive_at("layouts")
 
     @background(group="look", exclusive=True)
-    async def action_look(self) -> None:
-        await self._look(self._prompter)
+    async def action_query_nodes(self) -> None:
+        await self._query_nodes(self._prompter)
 
     @background(group="submit", exclusive=True)
     async def action_submit(self) -> None:
-        if (sent := self._sent) is None:
+        if (plan := self._plan_to_submit) is None:
             return
-        if blockers := [problem for _, problem in sent.blockers]:
+        if blockers := [problem for _, problem in plan.blockers]:
             notify(self.app, f"{blockers[0].reason} {blockers[0].fix}".rstrip(), "warning")
-        elif await self._agreed(sent):
-            run_detached(self.app, self._send(sent.suite, new=False))
+        elif await self._is_confirmed(plan):
+            run_detached(self.app, self._submit(plan.suite, new=False))
 
     @property
-    def _sent(self) -> SuitePlan | None:
-        """What would be submitted of what is chosen now; None where that is nothing, or not planned yet."""
+    def _plan_to_submit(self) -> SuitePlan | None:
+        """Plan that would be submitted; None if no row can run, or the draft is not planned yet."""
         return self.plan.sent if self.plan is not None and self.plan.draft is self.draft else None
 
-    async def _agreed(self, plan: SuitePlan) -> bool:
-        """One yes that names the GPU-hours; above the operator's own limit their number."""
+    async def _is_confirmed(self, plan: SuitePlan) -> bool:
+        """Ask for a confirmation that shows the GPU-hours; above the user's limit the user types their number."""
         question, limit = submit_question(plan, self._capacity), self._services.policy.suite_gpu_hours
         if plan.gpu_hours > limit:
-            return await self.app.push_screen_wait(TypeHours(question, plan.gpu_hours, limit)) is not None
-        return await self.app.push_screen_wait(Confirm("Submit", question, "Submit them", "Not now")) is True
+            return await self.app.push_screen_wait(ConfirmHours(question, plan.gpu_hours, limit)) is not None
+        return await self.app.push_screen_wait(ConfirmDialog("Submit", question, "Submit", "Not now")) is True
 
-    async def _send(self, suite: Suite, *, new: bool) -> None:
-        """Keep it, send it in a thread that no screen holds, and watch it unless this screen was left meanwhile."""
+    async def _submit(self, suite: Suite, *, new: bool) -> None:
+        """Save the suite, submit it in a thread of the program, and open it unless this screen has been left."""
         try:
             kept = await run_in_thread(lambda: self._services.suites.keep(suite, new=new))
         except SuiteChangedError as error:
             if not self.is_attached:
                 raise
-            what = lines(line(error.what), line(error.why), Content(""), line("Begin another one beside it?"))
-            if await self.app.push_screen_wait(Confirm("Submit", what, "Begin another", "Leave it")):
-                await self._send(suite, new=True)
+            what = lines(line(error.what), line(error.why), Content(""), line("Submit this one as a second suite?"))
+            if await self.app.push_screen_wait(ConfirmDialog("Submit", what, "Submit second suite", "Not now")):
+                await self._submit(suite, new=True)
             return
         submissions = await run_in_thread(lambda: self._services.submissions)
         submissions.begin(kept, self._prompter)
@@ -227,20 +234,20 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
 
     @background(group="write", exclusive=True)
     async def action_write(self) -> None:
-        if (sent := self._sent) is None:
+        if (plan := self._plan_to_submit) is None:
             return
         title = "Write the suite"
-        words = line("A file that `llmb-tui suite` reads, and that a person may change:")
-        hint = "enter writes it and copies the command that submits it"
-        file = await self.app.push_screen_wait(AskLine(title, words, f"{file_name(sent.suite.name)}.toml", hint))
+        words = line("File for `llmb-tui suite`, which you can edit:")
+        hint = "enter: write, and copy the submit command · esc: cancel"
+        file = await self.app.push_screen_wait(InputDialog(title, words, f"{file_name(plan.suite.name)}.toml", hint))
         if not file or not file.strip():
             return
         path = expand_user(file.strip())
         if await run_in_thread(path.exists):
-            question = line(f"There is {path} already. Replace it?")
-            if not await self.app.push_screen_wait(Confirm(title, question, "Replace it", "Keep it")):
+            question = line(f"{path} already exists. Replace it?")
+            if not await self.app.push_screen_wait(ConfirmDialog(title, question, "Replace", "Keep")):
                 return
-        await run_in_thread(write_atomic, path, suite_toml(sent.suite).encode())
+        await run_in_thread(write_atomic, path, suite_toml(plan.suite).encode())
         command = shlex.join(["llmb-tui", "suite", "submit", str(path)])
         copy(self.app, command, f"{path} is written. {command}")
 
@@ -251,7 +258,7 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
         if suite_id := await self.app.push_screen_wait(SuitesScreen(self._services)):
             self._watch(suite_id)
 
-    # What is learned.
+    # Data.
 
     @background(group="start")
     async def _start(self) -> None:
@@ -260,15 +267,15 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
         except LlmbError as error:
             self.app.push_screen(Failure(error), lambda _: self.dismiss(self.draft))
             return
-        self._observed = self._services.policy.is_read_only(self._profile)
+        self._is_read_only = self._services.policy.is_read_only(self._profile)
         self._show_choices()
         self.form.focus_first()
         await self._plan_now()
         await self._show_kinds()
-        await self._look(None)
+        await self._query_nodes(None)
 
-    async def _look(self, prompter: Prompter | None) -> None:
-        """How many nodes are free; who did not ask for it is told nothing of why that is not known."""
+    async def _query_nodes(self, prompter: Prompter | None) -> None:
+        """Query the free nodes. Without a prompter the user did not request it, and an error is not shown."""
         if (profile := self._profile) is None:
             return
         try:
@@ -285,28 +292,28 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
         await self._plan_now()
 
     async def _plan_now(self) -> None:
-        """A plan that another draft has overtaken is not shown."""
+        """Plan the current draft. If it has changed meanwhile, the plan is not shown."""
         services, draft = self._services, self.draft
         if (profile := self._profile) is None:
             return
-        waits = self.set_timer(_PATIENCE_S, self._say_planning)
+        timer = self.set_timer(_PATIENCE_S, self._show_planning)
         try:
             plan = await run_in_thread(plan_draft, draft, services.catalog, profile, services.policy, self._capacity)
         finally:
-            waits.stop()
+            timer.stop()
         if draft is self.draft:
             self.plan = plan
             self._show_rows()
             self.sums.parts = draft_sums(plan, self._capacity)
             self._show_choices()
 
-    def _say_planning(self) -> None:
-        self.sums.parts = (fact("◐ planning", "the rows above are those of the choices before"),)
+    def _show_planning(self) -> None:
+        self.sums.parts = (fact("◐ planning", "the rows above show the previous choices"),)
 
     async def _show_kinds(self) -> None:
         self.form.show_kinds(await run_in_thread(kinds, self.draft, self._services.catalog, self._capacity))
 
-    # What is shown.
+    # Display.
 
     def _show_choices(self) -> None:
         name = self.plan.name if self.plan and not self.draft.name else ""
@@ -318,7 +325,7 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
             return
         chosen = f"   {plan.shared or plan.name or 'nothing chosen'}"
         left = line((" Suite", "bold"), chosen, (f"   on {self.draft.cluster}, {self.draft.procedure}", MUTED))
-        words = notice(self._profile, self._observed) if self._profile else ""
+        words = notice(self._profile, self._is_read_only) if self._profile else ""
         self.head.update(heading(left, words, self.size.width))
         self._rows = self._rows.updated(DRAFT, draft_things(plan))
         self.table.show(DRAFT, self._rows.cells)

@@ -1,4 +1,4 @@
-"""`SuiteWatchScreen`: a suite that was submitted: how each of its runs stands, and how all of them do."""
+"""`SuiteWatchScreen`: a submitted suite: the state of each run, and a summary of all runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from llmb_tui.suites.suite_file import file_name
 from llmb_tui.suites.suite_progress import OVER, RowProgress, SuiteProgress, log_to_read, progress_of
 from llmb_tui.ui.background import background, errors_shown, run_detached, run_in_thread
 from llmb_tui.ui.clipboard import copy
-from llmb_tui.ui.dialogs import Confirm, Failure
+from llmb_tui.ui.dialogs import ConfirmDialog, Failure
 from llmb_tui.ui.screens.runs_screen import RunsScreen
 from llmb_tui.ui.screens.suite_dialogs import capacity
 from llmb_tui.ui.text import MUTED, Part, line, lines, notify
@@ -50,18 +50,19 @@ class SuiteRows(KeyedTable):
 
 
 class SuiteWatchScreen(RunsScreen[RunRow]):
-    """It shows one suite as the feed of runs says. Its submission goes on whether it is shown or not."""
+    """Shows one suite from the feed of runs. Its submission does not depend on this screen."""
 
-    HELP = """A suite, and how each of its runs stands. What is not sent yet is sent as the suite allows, also while you
-look at something else; what this program has not sent when it ends is sent when you open the suite again and press s.
-The verdict of a run is the recipe's rule against the figure that was expected of it before."""
+    HELP = """A suite and the state of each run.
+Remaining runs are submitted within the limits of the suite, also while you use other screens.
+If you quit before that, open the suite again and press s to submit the remaining runs.
+A verdict compares a run with the step time that was expected before it, by the recipe's rule."""
     CSS_PATH = "suite.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("s", "resume", "Go on", id="suite.go-on", tooltip="Submit the runs that are not submitted yet"),
-        Binding("c", "cancel", "Cancel…", id="suite.cancel", tooltip="Send nothing more, and cancel what goes on"),
-        Binding("r", "report", "Report", id="suite.report", tooltip="The report of the suite, to read and to copy"),
-        Binding("e", "export", "Export…", id="suite.export", tooltip="Its runs as one file with all evidence"),
-        Binding("y", "copy", "Copy", id="suite.copy", tooltip="Copy the command that watches it"),
+        Binding("s", "resume", "Resume", id="suite.go-on", tooltip="Submit the runs that are not submitted yet"),
+        Binding("c", "cancel", "Cancel…", id="suite.cancel", tooltip="Cancel active runs and submit no more"),
+        Binding("r", "report", "Report", id="suite.report", tooltip="Show the report of the suite"),
+        Binding("e", "export", "Export…", id="suite.export", tooltip="Export the runs as one file with all evidence"),
+        Binding("y", "copy", "Copy", id="suite.copy", tooltip="Copy the command that watches the suite"),
         Binding("q,escape", "leave", "Back", id="suite.back", tooltip="Back; the suite continues"),
     ]
 
@@ -74,20 +75,19 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         self._suite_id = suite_id
         self._profile: ClusterProfile | None = None
         self._submissions: Submissions | None = None
-        """Those of the program, once they are there: what they need takes long to import."""
+        """Submissions of this program; None until the modules that they need are imported, which takes long."""
         self._planned: SuitePlan | None = None
         self._records: dict[str, RunRecord | LlmbError] = {}
-        """Of these runs and of others, as the feed last told."""
+        """Newest records from the feed by run id, also of runs outside the suite."""
         self._silent: Mapping[str, str] = {}
-        self._told = False
-        """The feed has told of every run that there was."""
-        self._share: int | None = None
-        """Nodes that were free or the suite's own when the cluster was asked."""
-        self._end_hearing: Callable[[], None] | None = None
-        self._missing: dict[str, str] = {}
-        """What cannot be learned at the moment, by who would."""
-        self._reading = False
-        """Logs are being copied."""
+        self._has_all_runs = False
+        """True once the feed has sent each run."""
+        self._usable_nodes: int | None = None
+        """Nodes that were free or held by the suite when the cluster was queried."""
+        self._unsubscribe: Callable[[], None] | None = None
+        self._problems: dict[str, str] = {}
+        """Current problems by their source, `feed` or `log`."""
+        self._is_copying_logs = False
         self._columns = progress_columns()
 
     def below(self) -> Iterable[Widget]:
@@ -98,15 +98,17 @@ The verdict of a run is the recipe's rule against the figure that was expected o
 
     @property
     def progress(self) -> SuiteProgress | None:
-        """How it stands; None until it is read."""
+        """Progress of the suite; None until it is read."""
         if self._planned is None:
             return None
         now = progress_of(self._planned, self._records)
-        return now if self._share is None else replace(now, free_nodes=max(self._share - now.held_nodes, 0))
+        if self._usable_nodes is None:
+            return now
+        return replace(now, free_nodes=max(self._usable_nodes - now.held_nodes, 0))
 
     @property
     def _sending(self) -> SuiteSubmissionProgress | None:
-        """How its submission stands, where this program has sent it."""
+        """Submission of the suite by this program, if there is one."""
         return self._submissions.of(self._suite_id) if self._submissions is not None else None
 
     @property
@@ -127,10 +129,10 @@ The verdict of a run is the recipe's rule against the figure that was expected o
 
     def why_not(self, action: str) -> str:
         if action in ("resume", "cancel") and self._services.policy.is_read_only(self._profile):
-            return "The cluster of this suite is read-only: nothing is submitted or cancelled there."
+            return "The cluster of this suite is read-only: runs cannot be submitted or cancelled."
         return ""
 
-    # What the person does.
+    # Actions of the user.
 
     def open(self, thing: RunRow) -> None:  # noqa: ARG002 - the run may be newer than the row
         row = self.row
@@ -162,7 +164,7 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         if target is not None:
             title = f"exporting {plural(len(ids), 'run')}"
             work = partial(export_runs, self._services, ids, target, [suite])
-            self.app.push_screen(ResultView(title, work, agreed=True))
+            self.app.push_screen(ResultView(title, work, is_export=True))
 
     def action_resume(self) -> None:
         if self._planned is not None and self._submissions is not None:
@@ -174,13 +176,13 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         if (progress := self.progress) is None:
             return
         suite = progress.plan.suite
-        going, unsent = progress.count("waiting", "running", "unknown"), progress.count("not sent", "refused")
+        active, unsent = progress.count("waiting", "running", "unknown"), progress.count("not sent", "refused")
         question = lines(
             line("Cancel ", (suite.name, "bold"), f" on {suite.cluster}?"),
-            line(f"{plural(going, 'run')} that wait or run, and {plural(unsent, 'run')} not submitted yet."),
-            line(("What has ended stays.", MUTED)),
+            line(f"It has {plural(active, 'active run')} and {plural(unsent, 'run')} not submitted."),
+            line(("Finished runs are kept.", MUTED)),
         )
-        if await self.app.push_screen_wait(Confirm("Cancel", question, "Cancel the suite", "Keep it")):
+        if await self.app.push_screen_wait(ConfirmDialog("Cancel", question, "Cancel suite", "Keep suite")):
             run_detached(self.app, self._cancel(suite))
 
     async def _cancel(self, suite: Suite) -> None:
@@ -188,12 +190,12 @@ The verdict of a run is the recipe's rule against the figure that was expected o
             _, cancelled = await run_in_thread(
                 self._services.suite_runner.cancel, suite, lambda _: None, self._prompter
             )
-            ended = f"{plural(len(cancelled), 'run')} {'was' if len(cancelled) == 1 else 'were'} cancelled"
-            notify(self.app, f"{suite.name}: nothing more is sent, and {ended if cancelled else 'nothing went on'}.")
+            count = f"{plural(len(cancelled), 'run')} cancelled" if cancelled else "no run was active"
+            notify(self.app, f"{suite.name}: {count}, and no more will be submitted.")
         if self.is_attached:
             self._reread()
 
-    # What is learned.
+    # Data.
 
     @background(group="start")
     async def _start(self) -> None:
@@ -206,25 +208,25 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         if self._profile is None:
             return
         try:
-            self._share = await run_in_thread(self._nodes_for, self._profile)
-        except LlmbError:  # it is only said how long it takes one after the other
+            self._usable_nodes = await run_in_thread(self._nodes_for, self._profile)
+        except LlmbError:  # then only the duration in sequence is shown
             return
         self._show()
 
     def _nodes_for(self, profile: ClusterProfile) -> int | None:
-        """In a thread: free nodes with those that its runs hold, by all that is here: the feed may not have read it."""
+        """Free nodes and those that the suite's runs hold; blocks. The feed may not have read these yet."""
         free = capacity(self._services, profile).free
         suites = self._services.suites
         return None if free is None else free + suites.progress(suites.load(self._suite_id)).held_nodes
 
     def _find(self) -> tuple[ClusterProfile | None, Submissions]:
-        """In a thread. Without a profile the cluster is saved no more."""
+        """Profile of the suite's cluster, None if it is no longer saved, and the submissions; blocks."""
         cluster = self._services.suites.load(self._suite_id).cluster
-        profile = next((one for one in self._services.clusters.profiles() if one.name == cluster), None)
+        profile = next((saved for saved in self._services.clusters.profiles() if saved.name == cluster), None)
         return profile, self._services.submissions
 
     async def _read(self) -> None:
-        """Read the suite, its plan and its runs' records; newer changes of the feed win. Raises LlmbError."""
+        """Read the suite, its plan and its runs; records from the feed are newer. Raises LlmbError."""
 
         def read() -> tuple[SuitePlan, dict[str, RunRecord | LlmbError]]:
             suites = self._services.suites
@@ -234,54 +236,54 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         self._planned, records = await run_in_thread(read)
         self._records = records | self._records
         self._show()
-        self._say_silent()
+        self._show_silent_cluster()
         self._begin_reading()
 
     @background(group="read", exclusive=True)
     async def _reread(self) -> None:
-        """A run that never reached its cluster has another id by now, and a `tune` the layout of its last run."""
+        """Read the suite again: a row may have a new run id, and the last run of a `tune` a layout."""
         await self._read()
 
     async def prepare(self) -> None:
         submissions = await run_in_thread(lambda: self._services.submissions)
-        if self._end_hearing is None:
-            self._end_hearing = submissions.follow(lambda suite_id: self.call_later(self._take_words, suite_id))
+        if self._unsubscribe is None:
+            self._unsubscribe = submissions.follow(lambda suite_id: self.call_later(self._show_submission, suite_id))
 
     def _begin_reading(self) -> None:
-        if not self._reading and self._following is not None:
-            self._reading = True
+        if not self._is_copying_logs and self._following is not None:
+            self._is_copying_logs = True
             self._read_logs()
 
     def unfollow(self) -> None:
         super().unfollow()
         self.workers.cancel_group(self, "logs")
-        self._reading = False
-        if self._end_hearing is not None:
-            self._end_hearing()
-            self._end_hearing = None
+        self._is_copying_logs = False
+        if self._unsubscribe is not None:
+            self._unsubscribe()
+            self._unsubscribe = None
 
     def show_changes(self, event: RunsChanged) -> None:
         self.call_later(self._take_changes, event)
 
     def _take_changes(self, event: RunsChanged) -> None:
-        """One that nobody has told of may be a row's new run: the suite is read again."""
+        """Show changed runs. A run that was not known may be a row's new run: then read the suite again."""
         changed = {record.run.id: record for record in event.changed}
-        new = self._told and changed.keys() - self._records.keys()
+        new = self._has_all_runs and changed.keys() - self._records.keys()
         self._records |= changed
         self._silent = event.silent
-        self._told = True
+        self._has_all_runs = True
         if self._planned is None:
             return
         mine = changed.keys() & set(self._planned.suite.run_ids)
         if new and not new <= mine:
             self._reread()
-        self._say_silent()
+        self._show_silent_cluster()
         if mine:
             self._show()
             self._begin_reading()
 
-    def _take_words(self, suite_id: str) -> None:
-        """The submission of a suite stands otherwise."""
+    def _show_submission(self, suite_id: str) -> None:
+        """Show a change of the suite's submission."""
         sending = self._sending
         if suite_id != self._suite_id or sending is None:
             return
@@ -291,27 +293,27 @@ The verdict of a run is the recipe's rule against the figure that was expected o
 
     @background(group="logs", exclusive=True)
     async def _read_logs(self) -> None:
-        """Copy what the runs write, one run at a time, however many there are; until none writes any more.
+        """Copy the logs of the suite, one run at a time, until all are complete.
 
-        The feed tells what was read as it tells every change.
+        The feed reports the new steps.
         """
         last, ended = "", set[str]()
         while (progress := self.progress) is not None and (run_id := log_to_read(progress, last, ended)):
             last = run_id
             ended |= {row.record.run.id for row in progress.rows if row.record and row.standing in OVER} & {run_id}
             try:
-                self._say("log", await run_in_thread(self._read_log, run_id))
+                self._show_problem("log", await run_in_thread(self._read_log, run_id))
             except LlmbError as error:
-                self._say("log", error.what)
+                self._show_problem("log", error.what)
             await asyncio.sleep(self._services.timing.read_every_s)
-        self._reading = False
+        self._is_copying_logs = False
 
     def _read_log(self, run_id: str) -> str:
-        """In a thread. Why that was not possible; empty where it was."""
+        """Copy the log of a run once; blocks. Returns the reason if that was not possible, otherwise an empty text."""
         state = self._services.feed.monitor(run_id).once()
         return state.link_note if state.link == "lost" else ""
 
-    # What is shown.
+    # Display.
 
     @property
     def title_parts(self) -> Sequence[Part]:
@@ -329,17 +331,17 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         if (progress := self.progress) is None:
             return
         _, labels = names(progress.plan.suite.rows)
-        self.take(self._columns, progress_things(progress, labels))
+        self.show_things(self._columns, progress_things(progress, labels))
         self.sums.parts = progress_sums(progress, self._sending)
         self.refresh_bindings()
 
-    def _say_silent(self) -> None:
+    def _show_silent_cluster(self) -> None:
         cluster = self._planned.suite.cluster if self._planned else ""
         silent = self._silent.get(cluster, "")
-        self._say("feed", f"{cluster} could not be asked: {silent}" if silent else "")
+        self._show_problem("feed", f"{cluster} could not be asked: {silent}" if silent else "")
 
-    def _say(self, of: str, words: str) -> None:
-        """Say above the rows what cannot be learned at the moment; of each source the last."""
-        self._missing[of] = words
-        said = "  ".join(dict.fromkeys(filter(None, self._missing.values())))
-        self.show_status((f"! {said}" if said else "", "$text-warning"))
+    def _show_problem(self, source: str, problem: str) -> None:
+        """Show the newest problem of each source above the rows; an empty text removes it."""
+        self._problems[source] = problem
+        problems = "  ".join(dict.fromkeys(filter(None, self._problems.values())))
+        self.show_status((f"! {problems}" if problems else "", "$text-warning"))

@@ -21,7 +21,7 @@ from llmb_tui.ui.widgets.keyed_table import Key, KeyedTable
 
 
 class ListedSuite(NamedTuple):
-    """A suite, and how its runs stand."""
+    """A suite, and a summary of its runs."""
 
     suite: Suite
     words: str
@@ -30,14 +30,14 @@ class ListedSuite(NamedTuple):
 COLUMNS: tuple[Column, ...] = (
     Column("suite", "suite.name", "suite", 12),
     Column("where", "suite.cluster", "cluster", 5),
-    Column("submitted", lambda one: local_time(one.suite.created_at, time.time()), "submitted", 21),
+    Column("submitted", lambda listed: local_time(listed.suite.created_at, time.time()), "submitted", 21),
     Column("id", "suite.id", "id", 17, drop=1),
-    Column("so far", "words", "words", 36),
+    Column("progress", "words", "words", 36),
 )
 
 
 class SuitesTable(KeyedTable):
-    """Suites."""
+    """Submitted suites."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "select_cursor", "Open", id="list.take", tooltip="Open the suite")
@@ -45,9 +45,9 @@ class SuitesTable(KeyedTable):
 
 
 class SuitesScreen(TableScreen[ListedSuite, str | None]):
-    """The suites that this machine remembers, newest first. Its answer is the id of the suite to open, or None."""
+    """Suites of this machine, newest first. Dismisses with the id of the suite to open, or None."""
 
-    HELP = "The suites that were submitted from this machine, newest first. Enter opens one."
+    HELP = "Suites that were submitted from this machine, newest first. Enter opens one."
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q", "leave", "Back", id="suites.leave", tooltip="Close the list"),
         Binding("escape", "leave", "Back", show=False, id="dialog.leave", tooltip="Close the list"),
@@ -73,16 +73,16 @@ class SuitesScreen(TableScreen[ListedSuite, str | None]):
 
     @background(exclusive=True)
     async def _read(self) -> None:
-        self.show_status("◐ reading …")
+        self.show_status("◐ reading the suites …")
         try:
-            things: dict[Key, ListedSuite] = {one.suite.id: one for one in await run_in_thread(self._suites)}
+            things: dict[Key, ListedSuite] = {listed.suite.id: listed for listed in await run_in_thread(self._suites)}
         except LlmbError as error:
             self.show_status(ERROR_MARK, error_line(error))
             return
-        self.show_status(*([] if things else [("No suite was submitted from here yet.", MUTED)]))
-        self.take(COLUMNS, things)
+        self.show_status(*([] if things else [("No suites yet. S plans one in step 3 or 6 of the wizard.", MUTED)]))
+        self.show_things(COLUMNS, things)
 
     def _suites(self) -> list[ListedSuite]:
-        """In a thread."""
+        """Read the suites; blocks."""
         suites = self._services.suites
         return [ListedSuite(suite, suites.progress(suite).words) for suite in suites.all()]

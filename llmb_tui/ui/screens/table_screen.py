@@ -152,7 +152,7 @@ class TableScreen(Screen[Result], Generic[Thing, Result]):
         thing: Thing | None = self.rows.things.get(self.table.chosen)
         return thing
 
-    def take(self, columns: Sequence[Column], things: Mapping[Key, Thing], chosen: Key | None = None) -> None:
+    def show_things(self, columns: Sequence[Column], things: Mapping[Key, Thing], chosen: Key | None = None) -> None:
         """Show these things in this order."""
         self.show_rows(self.rows.updated(columns, things), chosen)
 

@@ -1,4 +1,4 @@
-"""`WizardScreen`: the seven steps. It shows one `WizardState`, hands every event to `update` and runs the effects."""
+"""`WizardScreen`: the seven steps. It shows a `WizardState`, passes events to `update` and runs the effects."""
 
 from __future__ import annotations
 
@@ -48,30 +48,30 @@ if TYPE_CHECKING:
 _Answer = TypeVar("_Answer")
 
 _PULSE_S = 1.0
-# A probe of the cluster waits until the answers rest this long.
+# A probe of the cluster waits until the answers have not changed for this long.
 _REST_S = 0.8
 _SUITE_STEPS = (StepId.SCALE, StepId.REVIEW)
 _SUITE_BASE = ("base", "procedure", "cluster")
-"""What a draft of a suite was begun with."""
-_STRAIGHT = "Straight to a step"
+"""Attributes of a suite's draft that come from the wizard."""
+_GO_TO = "Go to step"
 
 _KEYS: list[BindingType] = [
-    Binding("left", "ask('back')", "Back", key_display="←", id="wizard.back", tooltip="The step before; answers stay"),
-    Binding("right", "ask('next')", "Next", key_display="→", id="wizard.next", tooltip="The next step that is open"),
+    Binding("left", "ask('back')", "Back", key_display="←", id="wizard.back", tooltip="Previous step; keeps answers"),
+    Binding("right", "ask('next')", "Next", key_display="→", id="wizard.next", tooltip="Next available step"),
     Binding(
-        "enter", "ask('enter')", "Go on", show=False, id="wizard.enter", tooltip="What this step is for, then go on"
+        "enter", "ask('enter')", "Continue", show=False, id="wizard.enter", tooltip="Confirm this step and continue"
     ),
-    Binding("escape", "leave_field", "Leave the field", id="wizard.list", tooltip="From a field to the list"),
-    Binding("slash", "find", "Find", key_display="/", id="wizard.find", tooltip="Narrow the list by typing"),
-    Binding("p", "preview", "Preview", id="wizard.preview", tooltip="The whole preview, its chart, or the form again"),
+    Binding("escape", "leave_field", "Leave the field", id="wizard.list", tooltip="Back to the list"),
+    Binding("slash", "find", "Find", key_display="/", id="wizard.find", tooltip="Filter the list"),
+    Binding("p", "preview", "Preview", id="wizard.preview", tooltip="Switch between form, preview and chart"),
     Binding("y", "copy", "Copy", id="wizard.copy", tooltip="Copy the choice as a command line"),
-    Binding("J", "app.jobs", "Runs", id="wizard.jobs", tooltip="All runs, and those that are going"),
-    # The key bar of a small terminal has no room for it; that of the runs names it.
-    Binding("R", "app.results", "Results", show=False, id="wizard.results", tooltip="The runs that are over, compared"),
-    Binding("S", "plan_suite", "Suite…", id="wizard.suite", tooltip="Several runs as one: scales, repeats, layouts"),
-    Binding("w", "watch", "Watch", show=False, id="wizard.watch", tooltip="Watch the newest run that is going"),
+    Binding("J", "app.jobs", "Runs", id="wizard.jobs", tooltip="List all runs"),
+    # The key bar of a small terminal has no room for this key; the one of the list of runs shows it.
+    Binding("R", "app.results", "Results", show=False, id="wizard.results", tooltip="Compare finished runs"),
+    Binding("S", "plan_suite", "Suite", id="wizard.suite", tooltip="Plan a suite: scales, repeats, layouts"),
+    Binding("w", "watch", "Watch", show=False, id="wizard.watch", tooltip="Watch the latest active run"),
     *(
-        Binding(str(int(step)), f"go({int(step)})", title, show=False, id=f"wizard.step{int(step)}", tooltip=_STRAIGHT)
+        Binding(str(int(step)), f"go({int(step)})", title, show=False, id=f"wizard.step{int(step)}", tooltip=_GO_TO)
         for step, title in TITLES.items()
     ),
 ]
@@ -81,10 +81,10 @@ class WizardScreen(Screen[None]):
     """One wizard from the choice of a workload to the submitted run."""
 
     HELP = """From the choice of a workload to a submitted run, in seven steps. The preview follows every key.
-Going back is never blocked and keeps every answer; an answer that became impossible is flagged with ✗.
-Tab and shift+tab go from field to field, and to what is said of the plan where it has to be scrolled."""
+You can always go back. Answers are kept; an answer that became impossible has the mark ✗.
+Tab and shift+tab go from field to field, and to texts that scroll."""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (160, "-wide")]  # noqa: RUF012 - Textual's own form
-    # The first widget that could have the focus may be a hidden field of another step: `focus_first` sets it.
+    # The first widget that can have the focus may be a hidden field of another step; a pane sets the focus itself.
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = _KEYS
 
@@ -93,10 +93,10 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
     bar = getters.query_one(StatusBar)
 
     state: reactive[WizardState | None] = reactive["WizardState | None"](None, repaint=False)
-    """None until the presets are read."""
+    """None until the presets are loaded."""
 
     class Started(Message):
-        """Presets and panes are there, and the choices are painted."""
+        """Presets and panes are loaded, and the choices are painted."""
 
     def __init__(self, services: Services, prompter: Prompter) -> None:
         super().__init__()
@@ -104,21 +104,21 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
         self._services = services
         self._prompter = prompter
         self._stop = threading.Event()
-        self._rest: Timer | None = None
+        self._idle_timer: Timer | None = None
         self._pulse: Timer | None = None
-        """Runs while the screen is seen: what is painted below another screen has all of that painted too."""
+        """Runs while the screen is visible: an update below another screen would repaint that one."""
         self._refused: frozenset[str] = frozenset()
         self._suite: SuiteDraft | None = None
-        """What was chosen of the last suite."""
-        self._left_field: Widget | None = None
-        """What had the focus before the preview took the place of the form."""
-        self._early: list[events.Event] | None = []
-        """What happened before all panes were there; None from then on."""
+        """Last draft of a suite."""
+        self._hidden_focus: Widget | None = None
+        """Widget that had the focus before the preview replaced the form."""
+        self._pending_events: list[events.Event] | None = []
+        """Events before all panes were loaded; None after that."""
 
     @property
     def complete(self) -> bool:
-        """All panes are there: what happens is shown at once."""
-        return self._early is None
+        """Whether all panes are loaded and events are shown at once."""
+        return self._pending_events is None
 
     def compose(self) -> ComposeResult:
         yield StatusBar().data_bind(WizardScreen.state)
@@ -126,26 +126,26 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
         yield KeyBar(show_command_palette=True)
 
     def on_mount(self) -> None:
-        """Paint first; read presets, clusters and runs after it."""
+        """Paint first; then load presets, clusters and runs."""
         self.call_after_refresh(self._start)
-        self._pulse = self.set_interval(_PULSE_S, self._feel_link)
+        self._pulse = self.set_interval(_PULSE_S, self._show_link_health)
 
     def on_screen_suspend(self) -> None:
-        self._be_in_front(False)
+        self._set_active(False)
 
     def on_screen_resume(self) -> None:
-        """A run may have ended while it was watched."""
-        self._be_in_front(True)
+        """Update the active runs: one may have ended while it was watched."""
+        self._set_active(True)
         if self.state is not None and self.focused is None and not self.has_class("-preview"):
             self.body.pane.focus_first()
 
-    def _be_in_front(self, in_front: bool) -> None:
+    def _set_active(self, active: bool) -> None:
         if self._pulse is not None:
-            (self._pulse.resume if in_front else self._pulse.pause)()
+            (self._pulse.resume if active else self._pulse.pause)()
         if self.state is not None:
             from llmb_tui.wizard.events import ScreenActive
 
-            self.dispatch(ScreenActive(in_front))
+            self.dispatch(ScreenActive(active))
 
     def on_unmount(self) -> None:
         self._stop.set()
@@ -166,14 +166,14 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
     def watch_state(self, state: WizardState | None) -> None:
         if state is None:
             return
-        from llmb_tui.wizard.gates import refused
+        from llmb_tui.wizard.gates import disabled_actions
 
-        now = refused(state)
-        if now != self._refused:
-            self._refused = now
+        refused_actions = disabled_actions(state)
+        if refused_actions != self._refused:
+            self._refused = refused_actions
             self.refresh_bindings()
 
-    # What the person does.
+    # Actions of the user.
 
     def action_ask(self, action: events.Action) -> None:
         from llmb_tui.wizard.events import ActionRequested
@@ -186,7 +186,7 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
         self.action_ask("enter")
 
     def on_key(self, event: Key) -> None:
-        """A grey key says why it is."""
+        """Run the action of a refused key, which shows the reason."""
         active = self.active_bindings.get(event.key)
         if active is not None and not active.enabled:
             _, name, parameters = parse(active.binding.action)
@@ -194,9 +194,9 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
                 getattr(self, f"action_{name}")(*parameters)
 
     def action_go(self, step: int) -> None:
-        from llmb_tui.wizard.events import StepTaken
+        from llmb_tui.wizard.events import StepSelected
 
-        self.dispatch(StepTaken(StepId(step)))
+        self.dispatch(StepSelected(StepId(step)))
 
     def action_leave_field(self) -> None:
         self.body.pane.focus_first()
@@ -205,22 +205,22 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
         self.body.pane.find()
 
     def action_preview(self) -> None:
-        """Turn to the next of what does not fit together: the form, the whole preview, the chart."""
+        """Show the next of form, preview and chart, which do not fit on the screen together."""
         if self.has_class("-narrow") and not self.has_class("-preview"):
-            self._left_field = self.focused
+            self._hidden_focus = self.focused
             self.add_class("-preview")
         elif not self.body.preview.turn():
             self.remove_class("-preview")
-            self._come_back()
+            self._restore_focus()
 
     def on_resize(self) -> None:
-        """A wide screen shows the form beside the preview that was turned to."""
+        """Restore the focus if the screen is wide enough for the form and the preview."""
         if not self.has_class("-narrow"):
-            self._come_back()
+            self._restore_focus()
 
-    def _come_back(self) -> None:
-        """To the field that was left, which loses the focus while the form is hidden."""
-        field, self._left_field = self._left_field, None
+    def _restore_focus(self) -> None:
+        """Focus the field that lost the focus when the form was hidden."""
+        field, self._hidden_focus = self._hidden_focus, None
         if field is not None and self.focused is None:
             self.call_after_refresh(self.set_focus, field)
 
@@ -257,17 +257,17 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
 
         if self.state is None:
             return
-        found = site_variables(self.state)
-        if isinstance(found, Notify):
-            notify(self.app, found.words, found.severity)
+        variables = site_variables(self.state)
+        if isinstance(variables, Notify):
+            notify(self.app, variables.words, variables.severity)
         else:
-            self._take_variables(found)
+            self._confirm_variables(variables)
 
     def action_disk(self) -> None:
-        """What is on the chosen cluster; without one there is nothing to look at."""
+        """Show the items on the chosen cluster, if it has a login node."""
         profile = self.state.proposal.profile if self.state is not None else None
         if profile is None or profile.no_login_node:
-            notify(self.app, profile.no_login_node if profile is not None else "No cluster is chosen yet.", "warning")
+            notify(self.app, profile.no_login_node if profile is not None else "Choose a cluster first.", "warning")
             return
         from llmb_tui.ui.screens.disk import DiskScreen
 
@@ -278,20 +278,20 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
 
         self.dispatch(RunAgain(run))
 
-    # One direction: event → state → everything that is shown; then the effects.
+    # Data flows one way: event → state → display; then the effects.
 
     def dispatch(self, event: events.Event) -> None:
-        """Tell the wizard what happened. Everything is shown when this returns, once all panes are there."""
-        if self.state is not None and self._early is not None:
-            self._early.append(event)
+        """Update the state with an event. Before all panes are loaded, the event is kept for later."""
+        if self.state is not None and self._pending_events is not None:
+            self._pending_events.append(event)
         elif self.state is not None:
             from llmb_tui.wizard.update import update
 
-            self._take(update(self.state, event))
+            self._apply(update(self.state, event))
 
-    def _take(self, change: Change) -> None:
-        self.state, wanted = change
-        for effect in wanted:
+    def _apply(self, change: Change) -> None:
+        self.state, new_effects = change
+        for effect in new_effects:
             self._run_effect(effect)
 
     def _run_effect(self, effect: effects.Effect) -> None:
@@ -301,13 +301,13 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
             case effects.Probe():
                 self._probe(effect)
             case effects.Install() | effects.Prepare() | effects.PrepareAhead() | effects.Submit():
-                self._take_up(effect)
+                self._run_task(effect)
             case effects.ReadRuns() | effects.ReadOwnResults():
                 self._read(effect)
             case effects.StartIdleTimer():
-                if self._rest is not None:
-                    self._rest.stop()
-                self._rest = self.set_timer(_REST_S, lambda: self.dispatch(events.InputIdle()))
+                if self._idle_timer is not None:
+                    self._idle_timer.stop()
+                self._idle_timer = self.set_timer(_REST_S, lambda: self.dispatch(events.InputIdle()))
             case effects.FocusFirst():
                 self._arrive()
             case effects.Notify(words, severity):
@@ -317,22 +317,22 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
 
     def _show(self, effect: effects.Dialog) -> None:
         """Open a question, a list or another screen over the wizard; its answer is an event."""
-        from llmb_tui.ui.dialogs import Confirm, Failure
-        from llmb_tui.ui.panes.review import agreement
+        from llmb_tui.ui.dialogs import ConfirmDialog, Failure
+        from llmb_tui.ui.panes.review import confirmation_question
         from llmb_tui.wizard import effects, events
 
         services, prompter = self._services, self._prompter
         match effect:
             case effects.ShowFailure(error):
-                self.app.push_between_words(lambda: Failure(error), lambda _: self.dispatch(events.FailureRead()))
+                self.app.push_between_words(lambda: Failure(error), lambda _: self.dispatch(events.FailureDismissed()))
             case effects.AskToSubmit(prepared, starts):
-                question = Confirm("Submit", agreement(prepared.request, starts), "Submit")
-                self._ask(question, lambda _: events.SubmitAgreed(prepared, time.monotonic()))
-            case effects.AskForKeys(request, wanted):
+                question = ConfirmDialog("Submit", confirmation_question(prepared.request, starts), "Submit")
+                self._ask(question, lambda _: events.SubmitConfirmed(prepared, time.monotonic()))
+            case effects.AskForApiKeys(request, wanted):
                 from llmb_tui.ui.screens.keys import KeysDialog
 
                 if self.app.types_for_s and isinstance(self.focused, Input):
-                    notify(self.app, "A step of the install lacks a key: K gives it.", "warning")
+                    notify(self.app, "An install step needs an API key: press K.", "warning")
                 else:
                     self.app.push_screen(KeysDialog(services, prompter, request, wanted))
             case effects.EditCluster(profile):
@@ -353,13 +353,13 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
         self.app.push_screen(RunScreen(self._services, self._prompter, run_id))
 
     def _ask(self, screen: Screen[_Answer], event_of: Callable[[_Answer], events.Event]) -> None:
-        """Open it; an answer that is no refusal is an event."""
+        """Open a screen, and dispatch the event of its result unless that is None or False."""
 
-        def answered(answer: _Answer | None) -> None:
+        def on_result(answer: _Answer | None) -> None:
             if answer is not None and answer is not False:
                 self.dispatch(event_of(answer))
 
-        self.app.push_screen(screen, answered)
+        self.app.push_screen(screen, on_result)
 
     def action_plan_suite(self) -> None:
         """Plan several runs of the choice; keep the last draft if it has the same base."""
@@ -369,34 +369,34 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
         if self.state is None or (chosen := self.state.proposal.selection) is None:
             return
         if (profile := self.state.proposal.profile) is None:
-            notify(self.app, "A suite is planned for a cluster: step 4 chooses one.", "warning")
+            notify(self.app, "A suite needs a cluster. Choose one in step 4.", "warning")
             return
         draft, base = draft_of(chosen, self.state.procedure, profile.name), attrgetter(*_SUITE_BASE)
         if self._suite is not None and base(self._suite) == base(draft):
             draft = self._suite
 
-        def keep(left: SuiteDraft | None) -> None:
-            self._suite = left
+        def keep(draft: SuiteDraft | None) -> None:
+            self._suite = draft
 
         self.app.push_screen(SuiteScreen(self._services, self._prompter, draft), keep)
 
     @background(group="variables", exclusive=True)
-    async def _take_variables(self, asked: SiteVariables) -> None:
-        from llmb_tui.ui.dialogs import Confirm
+    async def _confirm_variables(self, site: SiteVariables) -> None:
+        from llmb_tui.ui.dialogs import ConfirmDialog
         from llmb_tui.ui.panes.cluster import variable_questions
         from llmb_tui.wizard.events import ProfileSaved
 
-        taken = dict(asked.profile.env)
-        for question, variables in variable_questions(asked):
-            if await self.app.push_screen_wait(Confirm("Site's variables", question, "Take", "Leave")):
-                taken |= variables
-        profile = replace(asked.profile, env=tuple(taken.items()))
-        if profile == asked.profile:
+        env = dict(site.profile.env)
+        for question, variables in variable_questions(site):
+            if await self.app.push_screen_wait(ConfirmDialog("Site variables", question, "Use", "Skip")):
+                env |= variables
+        profile = replace(site.profile, env=tuple(env.items()))
+        if profile == site.profile:
             return
-        await run_in_thread(self._services.clusters.change, asked.profile, profile)
+        await run_in_thread(self._services.clusters.change, site.profile, profile)
         self.dispatch(ProfileSaved(profile))
 
-    # What goes on in threads.
+    # Work in threads.
 
     @background(group="start")
     async def _start(self) -> None:
@@ -405,22 +405,22 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
         except LlmbError as error:
             from llmb_tui.ui.dialogs import Failure
 
-            # Without presets there is nothing to choose from.
+            # Without presets there are no choices.
             await self.app.push_screen_wait(Failure(error))
             self.app.exit(return_code=error.exit_code)
             return
-        self._take(first)
+        self._apply(first)
         self.call_after_refresh(self._complete)
 
     @background(group="start")
     async def _complete(self) -> None:
-        """What the first choices do not need is made once they are painted."""
+        """Load the other panes and the procedures after the first choices are painted."""
         from llmb_tui.ui.wizard_effects import load_procedures
 
         await self.body.complete()
         await run_in_thread(load_procedures)
-        early, self._early = self._early or [], None
-        for event in early:
+        pending, self._pending_events = self._pending_events or [], None
+        for event in pending:
             self.dispatch(event)
         self.call_after_refresh(self.post_message, self.Started())
 
@@ -430,33 +430,33 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
 
         try:
             self.dispatch(await run_in_thread(read, effect, self._services))
-        except LlmbError as error:  # nobody has asked for it: a dialog would come again whenever it is closed
+        except LlmbError as error:  # not requested by the user: a dialog would come back after each closing
             notify(self.app, f"{error.what} {error.why}".rstrip(), "warning")
 
-    # What these do is described, or Textual would keep a text of all that the effect holds.
+    # The description is set, because Textual would otherwise store a text of the whole effect.
 
     @background(group="probe", exclusive=True, description="probe")
     async def _probe(self, probe: effects.Probe) -> None:
         await self._perform(probe)
 
     @background(group="task", description="task")
-    async def _take_up(self, task: effects.ClusterTask) -> None:
+    async def _run_task(self, task: effects.ClusterTask) -> None:
         await self._perform(task)
 
     async def _perform(self, task: effects.ClusterTask) -> None:
-        """Do it in a thread; a probe that another one has replaced tells nothing any more."""
+        """Perform a task in a thread; events of a probe that another one has replaced are dropped."""
         from llmb_tui.ui.wizard_effects import perform
 
         worker = get_current_worker()
 
-        def tell_wizard(event: events.Event) -> None:
+        def dispatch_event(event: events.Event) -> None:
             if not worker.is_cancelled:
                 self.call_later(self.dispatch, event)
 
-        await run_in_thread(perform, task, self._services, self._prompter, tell_wizard, self._stop)
+        await run_in_thread(perform, task, self._services, self._prompter, dispatch_event, self._stop)
 
-    def _feel_link(self) -> None:
-        """Show how the connection to the chosen cluster is, which may break while nobody uses it."""
+    def _show_link_health(self) -> None:
+        """Show the health of the connection to the chosen cluster, which may break while it is idle."""
         state = self.state
         profile = state.proposal.profile if state is not None and state.cluster.link == "connected" else None
         self.bar.health = self._services.clusters.health(profile) if profile is not None else None
@@ -470,7 +470,7 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
 
 
 def _read_start(services: Services) -> Change:
-    """In a thread: what the first frame was painted without is imported there."""
+    """Make the first state; blocks. It imports modules that the first frame does not need."""
     from llmb_tui.ui.wizard_effects import read_start
 
     if services.before_start is not None:

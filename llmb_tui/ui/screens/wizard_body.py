@@ -1,4 +1,4 @@
-"""`WizardBody`: rail, form and preview of the wizard, each for the state it is given."""
+"""`WizardBody`: rail, form and preview of the wizard for one state."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from llmb_tui.wizard.steps import TITLES, StepId
 if TYPE_CHECKING:
     from llmb_tui.wizard.state import WizardState
 
-# More errors than this at one step are in the preview.
+# Further errors of a step are in the preview.
 _ISSUES = 2
 
 
 class WizardBody(Horizontal):
-    """Where the person is, what is asked, and what will run."""
+    """The list of steps, the form of the current step, and the preview of the run."""
 
     rail = getters.query_one(Rail)
     preview = getters.query_one(Preview)
@@ -44,31 +44,31 @@ class WizardBody(Horizontal):
         yield Rail().data_bind(WizardBody.state)
         with Vertical(id="form"):
             yield Static(id="going", markup=False)
-            with ContentSwitcher(initial=_id(self._step)):
+            with ContentSwitcher(initial=_pane_id(self._step)):
                 yield WorkloadPane(self._dispatch)
             yield Paragraphs(id="issues")
         yield Preview().data_bind(WizardBody.state)
 
     def on_mount(self) -> None:
-        """The steps are known before the presets."""
-        self._turn(self._step)
+        """Show the first step before the presets are loaded."""
+        self._go_to(self._step)
 
     async def complete(self) -> None:
-        """Make the panes that are not seen first. They wait until the first one is painted."""
+        """Make the panes of the later steps; called after the first pane is painted."""
         from llmb_tui.ui.panes.cluster import ClusterPane
         from llmb_tui.ui.panes.install import InstallPane
         from llmb_tui.ui.panes.review import ReviewPane, RunPane
         from llmb_tui.ui.panes.scale import ScalePane
 
-        later = (HardwarePane, ScalePane, ClusterPane, InstallPane, ReviewPane, RunPane)
-        rest = [pane(self._dispatch) for pane in later]
-        for pane in rest:
+        later_panes = (HardwarePane, ScalePane, ClusterPane, InstallPane, ReviewPane, RunPane)
+        panes = [pane(self._dispatch) for pane in later_panes]
+        for pane in panes:
             pane.display = False
-        await self.query_one(ContentSwitcher).mount_all(rest)
+        await self.query_one(ContentSwitcher).mount_all(panes)
 
     @property
     def pane(self) -> Pane:
-        return self.query_one(f"#{_id(self._step)}", Pane)
+        return self.query_one(f"#{_pane_id(self._step)}", Pane)
 
     def watch_state(self, before: WizardState | None, state: WizardState | None) -> None:
         if state is None:
@@ -76,28 +76,28 @@ class WizardBody(Horizontal):
         from llmb_tui.wizard.gates import problems
 
         if state.step is not self._step:
-            self._turn(state.step)
+            self._go_to(state.step)
         self.pane.show(state)
-        # The later panes say themselves what stands against them.
-        against = problems(state, state.step) if state.step <= StepId.SCALE else ()
-        errors = [one for one in against if one.severity == "error" and one.field not in self.pane.tells]
+        # The panes of the later steps show their problems themselves.
+        step_problems = problems(state, state.step) if state.step <= StepId.SCALE else ()
+        errors = [each for each in step_problems if each.severity == "error" and each.field not in self.pane.tells]
         if (parts := remarks(errors[:_ISSUES])) != self.issues.parts:
             self.issues.parts = parts
             self.call_after_refresh(self.pane.keep_in_view)
         if before is None or state.active_runs != before.active_runs:
-            self._show_going(len(state.active_runs))
+            self._show_active_runs(len(state.active_runs))
 
-    def _turn(self, step: StepId) -> None:
+    def _go_to(self, step: StepId) -> None:
         self._step = step
         self.query_one("#form").border_title = TITLES[step]
-        self.query_one(ContentSwitcher).current = _id(step)
+        self.query_one(ContentSwitcher).current = _pane_id(step)
 
-    def _show_going(self, count: int) -> None:
-        words, hint = (f"{count} runs are going", "J lists them") if count > 1 else ("1 run is going", "w watches it")
+    def _show_active_runs(self, count: int) -> None:
+        words, hint = (f"{count} active runs", "J: list") if count > 1 else ("1 active run", "w: watch")
         self.going.display = count > 0
         self.going.update(line(("▸ ", "$text-accent"), (words, "bold"), (f"   {hint}", MUTED)))
 
 
-def _id(step: StepId) -> str:
-    """Of the pane of a step, as the pane itself makes it."""
+def _pane_id(step: StepId) -> str:
+    """Id of the pane of a step; the pane uses the same."""
     return f"pane-{step.name.lower()}"

@@ -1,4 +1,4 @@
-"""`AnswerView`: any `Answer`, from top to bottom, to scroll through."""
+"""`AnswerView`: a scrollable view of any `Answer`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from textual.content import Content
 from llmb_tui.answers.answer import Answer
 from llmb_tui.answers.blocks import Block, Text
 from llmb_tui.answers.writers.rows import Row, Spans, rows
-from llmb_tui.ui.text import CELL_STYLES, STYLES, hanging, line
+from llmb_tui.ui.text import CELL_STYLES, STYLES, hanging_paragraph, line
 from llmb_tui.ui.widgets.texts import FixedLines, Scroller
 
 
 class AnswerView(Scroller):
-    """It shows the answer that it was given, folded to its width."""
+    """Shows an answer, wrapped to the width of the widget."""
 
     DEFAULT_CSS = """
     AnswerView { padding: 0 1; scrollbar-size-vertical: 1; }
@@ -28,29 +28,29 @@ class AnswerView(Scroller):
 
     def compose(self) -> ComposeResult:
         if self._answer is not None:
-            yield lines_of(self._answer)
+            yield _answer_lines(self._answer)
 
     async def show(self, answer: Answer) -> None:
-        """Show another answer."""
+        """Replace the shown answer."""
         await self.remove_children()
-        await self.mount(lines_of(answer))
+        await self.mount(_answer_lines(answer))
 
 
-def lines_of(answer: Answer) -> FixedLines:
-    """The widget of an answer's lines; its blocks are made once."""
+def _answer_lines(answer: Answer) -> FixedLines:
+    """Widget with the lines of an answer; the blocks are made once."""
     head = (Text(answer.subtitle, "quiet"),) if answer.subtitle else ()
     foot = (Text(answer.made, "quiet"),) if answer.made else ()
     return FixedLines(partial(answer_rows, (*head, *answer.make_blocks(), *foot)))
 
 
 def answer_rows(blocks: tuple[Block, ...], width: int) -> list[Content]:
-    """Blocks in rows of that many cells; only a file that is shown to the letter may have longer ones."""
-    return [folded for row in rows(blocks, width) for folded in _folded(row, width)]
+    """Blocks as rows of at most `width` cells. Only the lines of a file, which are never wrapped, may be longer."""
+    return [part for row in rows(blocks, width) for part in _wrapped(row, width)]
 
 
-def _folded(row: Row, width: int) -> list[Content]:
+def _wrapped(row: Row, width: int) -> list[Content]:
     if row.body:
-        return hanging(_content(row.head), _content(row.body), width)
+        return hanging_paragraph(_content(row.head), _content(row.body), width)
     return [_content(row.head)]
 
 

@@ -1,4 +1,4 @@
-"""`ChartView`: a `Chart` in cells, as wide as it may be, with times in the local zone."""
+"""`ChartView`: a `Chart` drawn in cells over the whole widget, with times in the local time zone."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from textual.widget import Widget
 from llmb_tui.analysis.chart import Chart
 from llmb_tui.answers.writers.chart_rows import chart_rows
 from llmb_tui.answers.writers.plot import terminal_glyphs
-from llmb_tui.ui.text import painted
+from llmb_tui.ui.text import chart_content
 
 
 class ChartView(Widget):
-    """The chart that it is given; nothing without one."""
+    """Draws a chart; empty without one."""
 
     chart: reactive[Chart | None] = reactive["Chart | None"](None)
     this: reactive[str] = reactive("")
-    """Name of the point that stands out."""
+    """Name of the highlighted point."""
 
     def __init__(self, chart: Chart | None = None) -> None:
         super().__init__()
@@ -27,4 +27,6 @@ class ChartView(Widget):
         if self.chart is None:
             return Content("")
         size = self.content_size
-        return painted(chart_rows(self.chart, (size.width, size.height), terminal_glyphs(), self.this, local=True))
+        return chart_content(
+            chart_rows(self.chart, (size.width, size.height), terminal_glyphs(), self.this, local=True)
+        )

@@ -1,4 +1,4 @@
-"""Fields and lists to choose from with the keys. What cannot be chosen stays visible, with the reason."""
+"""Input fields and selection lists for the keyboard. Unavailable choices stay visible, with the reason."""
 
 from __future__ import annotations
 
@@ -31,73 +31,77 @@ _COMPACT = "-textual-compact"
 
 
 def _compact() -> Reactive[bool]:
-    """True from the start, with its class given to the constructor: set later, it has the widget styled for nothing."""
+    """A `compact` that is True from the start.
+
+    The constructor gets its CSS class: a class that is set later has the widget styled a second time.
+    """
     return Reactive(True, toggle_class=_COMPACT)
 
 
 class TextField(Input):
-    """An input of fixed width that hands its text on in the frame in which it was typed."""
+    """An input of fixed width that reports its text in the frame in which it was typed."""
 
-    # Textual's lays out the screen at each letter, for inputs that are as wide as their text.
+    # With Textual's own property, each letter lays out the screen, for inputs that are as wide as their text.
     virtual_size: Reactive[Size] = Reactive(Size(0, 0))
     compact: Reactive[bool] = _compact()
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "app.focus_previous", "TextField above", show=False, id="field.up", tooltip="The field above"),
-        Binding("down", "app.focus_next", "TextField below", show=False, id="field.down", tooltip="The field below"),
+        Binding("up", "app.focus_previous", "Previous field", show=False, id="field.up", tooltip="Previous field"),
+        Binding("down", "app.focus_next", "Next field", show=False, id="field.down", tooltip="Next field"),
     ]
 
-    def __init__(self, typed: Callable[[str], None], classes: str = "", digits: int = 0, **options: Any) -> None:
-        """`digits`: it takes so many at most, and nothing else."""
+    def __init__(self, report: Callable[[str], None], classes: str = "", digits: int = 0, **options: Any) -> None:
+        """`report` gets each text that the user types. `digits`: maximum number of digits; 0: any text."""
         if digits:
             options |= {"restrict": "[0-9]*", "max_length": digits}
         super().__init__(classes=f"{classes} {_COMPACT}", compact=True, select_on_focus=False, **options)
-        self._typed = typed
+        self._report = report
 
     def put(self, text: str) -> None:
-        """Show a text, unless it is the person who types."""
+        """Show a text, unless the user is typing."""
         if not self.has_focus and self.value != text:
             self.value = text
 
     def watch_value(self, value: str) -> None:
-        """Hand on what was typed. What is put in while the field has no focus was not typed."""
+        """Report typed text. A text that is set while the field has no focus was not typed."""
         if self.has_focus:
-            self._typed(value)
+            self._report(value)
 
 
 class FindField(TextField):
-    """The field that narrows a list."""
+    """A search field that filters a list."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter,down", "leave(True)", "Take it", id="find.take", tooltip="Take what was found"),
-        Binding("escape", "leave(False)", "Forget it", id="find.leave", tooltip="Back to what was chosen before"),
+        Binding("enter,down", "leave(True)", "Select", id="find.take", tooltip="Select the highlighted match"),
+        Binding("escape", "leave(False)", "Cancel", id="find.leave", tooltip="Return to the previous choice"),
     ]
 
     @dataclass
-    class Left(Message):
-        """The search is over; what it came to is kept or not."""
+    class SearchEnded(Message):
+        """The search has ended."""
 
         kept: bool
+        """Whether the user selected the match."""
 
     def action_leave(self, kept: bool) -> None:
-        self.post_message(self.Left(kept))
+        self.post_message(self.SearchEnded(kept))
 
 
 class VerticalList(OptionList, inherit_bindings=False):
-    """A list whose left and right are not bound: they go through the steps of the wizard."""
+    """A list without bindings for the left and right keys, which move through the steps of the wizard."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down,j", "cursor_down", "Down", show=False, id="list.down", tooltip="The choice below"),
-        Binding("up,k", "cursor_up", "Up", show=False, id="list.up", tooltip="The choice above"),
-        Binding("home,g", "first", "First", show=False, id="list.first", tooltip="The first choice"),
-        Binding("end,G", "last", "Last", show=False, id="list.last", tooltip="The last choice"),
-        Binding("pagedown", "page_down", "Page down", show=False, id="list.page-down", tooltip="A page down"),
-        Binding("pageup", "page_up", "Page up", show=False, id="list.page-up", tooltip="A page up"),
-        Binding("enter", "take", "Take it", show=False, id="list.take", tooltip="Take the choice and go on"),
+        Binding("down,j", "cursor_down", "Down", show=False, id="list.down", tooltip="Next choice"),
+        Binding("up,k", "cursor_up", "Up", show=False, id="list.up", tooltip="Previous choice"),
+        Binding("home,g", "first", "First", show=False, id="list.first", tooltip="First choice"),
+        Binding("end,G", "last", "Last", show=False, id="list.last", tooltip="Last choice"),
+        Binding("pagedown", "page_down", "Page down", show=False, id="list.page-down", tooltip="Page down"),
+        Binding("pageup", "page_up", "Page up", show=False, id="list.page-up", tooltip="Page up"),
+        Binding("enter", "take", "Select", show=False, id="list.take", tooltip="Select and continue"),
     ]
 
     class Taken(Message):
-        """The person is done with this list. A click chooses, but does not go on."""
+        """The user confirmed the choice. A click only chooses."""
 
     compact: Reactive[bool] = _compact()
 
@@ -108,27 +112,27 @@ class VerticalList(OptionList, inherit_bindings=False):
         self.post_message(self.Taken())
 
     def set_options(self, options: Iterable[Any]) -> Self:
-        """Replace the rows. The list gets their height, also if it was measured without them just before."""
+        """Replace the rows. The list gets their height, even if it was measured without them just before."""
         forget_size(self)
         return super().set_options(options)
 
     def scroll_to_highlight(self, top: bool = False) -> None:
-        """Bring the row into view, also where the list itself is seen in part only."""
+        """Bring the row into view, even if only a part of the list is visible."""
         super().scroll_to_highlight(top)
         if self.highlighted is None:
             return
-        row = self.content_region.y + self.highlighted - self.scroll_offset.y  # one line each
-        for above in self.ancestors:
-            if isinstance(above, VerticalScroll):
-                at = Region(0, row - above.content_region.y + above.scroll_offset.y, 1, 1)
-                above.scroll_to_region(at, animate=False, x_axis=False, immediate=True)
+        row = self.content_region.y + self.highlighted - self.scroll_offset.y  # each choice has one line
+        for parent in self.ancestors:
+            if isinstance(parent, VerticalScroll):
+                region = Region(0, row - parent.content_region.y + parent.scroll_offset.y, 1, 1)
+                parent.scroll_to_region(region, animate=False, x_axis=False, immediate=True)
 
 
 class ChoiceList(VerticalList):
-    """The highlighted choice is the chosen one: what depends on it follows in the same frame."""
+    """A list whose highlighted choice is the chosen one; dependent widgets follow in the same frame."""
 
     highlighted: Reactive[int | None] = Reactive["int | None"](None, repaint=False)
-    """Only the rows that look another way are painted."""
+    """Index of the highlighted row; a change repaints only the rows that look different."""
 
     def __init__(self, choose: Callable[[str], None], numbers: bool = False, **options: Any) -> None:
         super().__init__(**options)
@@ -136,13 +140,13 @@ class ChoiceList(VerticalList):
         self._numbers = numbers
         self._choices: tuple[Choice, ...] = ()
         self.shown: tuple[Choice, ...] = ()
-        """The choices that match the filter."""
+        """Choices that match the filter."""
         self.chosen = ""
         """Value of the chosen choice."""
         self._needle = ""
 
     def show(self, choices: tuple[Choice, ...], chosen: str) -> None:
-        """Show these choices, one of them as chosen. Nothing is chosen by being shown."""
+        """Show choices with one of them marked as chosen, without reporting a choice."""
         if choices == self._choices and chosen == self.chosen:
             return
         before, self.chosen = self.chosen, chosen
@@ -154,7 +158,7 @@ class ChoiceList(VerticalList):
         self.highlighted = self._row_of(chosen)
 
     def filter(self, needle: str) -> None:
-        """Show only the choices in which every typed word occurs; choose the first where the chosen one is gone."""
+        """Show only choices that contain every word; choose the first one if the chosen one is not among them."""
         self._needle = needle
         self._fill()
         enabled = [choice for choice in self.shown if choice.disabled_reason is None]
@@ -162,7 +166,7 @@ class ChoiceList(VerticalList):
             self._choose(enabled[0].value)
 
     def watch_highlighted(self, before: int | None, highlighted: int | None) -> None:  # type: ignore[override]
-        """In the place of Textual's, whose message to all widgets above nobody hears."""
+        """Report the choice. Replaces Textual's watcher, which posts a message that no widget handles."""
         self._paint(before, highlighted)
         if highlighted is None:
             return
@@ -175,11 +179,11 @@ class ChoiceList(VerticalList):
     def _fill(self) -> None:
         words = self._needle.lower().split()
         self.shown = tuple(choice for choice in self._choices if all(word in choice.searched for word in words))
-        self.set_options(Option(self._row(one), disabled=one.disabled_reason is not None) for one in self.shown)
+        self.set_options(Option(self._row(each), disabled=each.disabled_reason is not None) for each in self.shown)
         self.highlighted = self._row_of(self.chosen)
 
     def _row_of(self, value: str) -> int | None:
-        return next((at for at, choice in enumerate(self.shown) if choice.value == value), None)
+        return next((row for row, choice in enumerate(self.shown) if choice.value == value), None)
 
     def _paint(self, *rows: int | None) -> None:
         for row in rows:
@@ -187,8 +191,8 @@ class ChoiceList(VerticalList):
                 self.refresh_line(row)
 
     def _row(self, choice: Choice) -> Content:
-        """Without the mark of the chosen one."""
-        width = max((len(one.label) for one in self._choices), default=0)
+        """Text of a row, without the mark of the chosen choice."""
+        width = max((len(each.label) for each in self._choices), default=0)
         label = choice.label.rjust(width) if self._numbers else choice.label.ljust(width)
         if choice.disabled_reason is not None:
             return line("  ", (f"{label}  – {choice.disabled_reason}", MUTED))
@@ -196,7 +200,7 @@ class ChoiceList(VerticalList):
         return line("  ", label, "  ", dot, choice.detail)
 
     def render_line(self, y: int) -> Strip:
-        """The mark is no part of a row's text: Textual makes all texts anew where one is another."""
+        """A row with its mark, which is not part of the text: Textual renders all texts again if one changes."""
         strip, row = super().render_line(y), self.scroll_offset.y + y
         if row >= len(self.shown) or self.shown[row].value != self.chosen:
             return strip
@@ -209,7 +213,7 @@ class ChoiceList(VerticalList):
 
 
 class FindableChoices(Vertical):
-    """A choice list with a field over it that narrows it. Escape brings back what was chosen before."""
+    """A choice list with a search field above it. Escape restores the choice before the search."""
 
     def __init__(self, choose: Callable[[str], None], numbers: bool = False, **options: Any) -> None:
         super().__init__(**options)
@@ -217,7 +221,7 @@ class FindableChoices(Vertical):
         self._field = FindField(self._list.filter, placeholder="type to find")
         self._choose = choose
         self._before: str | None = None
-        """What was chosen when the search began; None while there is none."""
+        """Choice before the search; None without a search."""
 
     def compose(self) -> ComposeResult:
         yield self._field
@@ -231,8 +235,8 @@ class FindableChoices(Vertical):
         self._field.display = True
         self._field.focus()
 
-    @on(FindField.Left)
-    def _left(self, event: FindField.Left) -> None:
+    @on(FindField.SearchEnded)
+    def _end_search(self, event: FindField.SearchEnded) -> None:
         event.stop()
         self._field.display = False
         self._field.value = ""
@@ -243,7 +247,7 @@ class FindableChoices(Vertical):
 
 
 class Combo(Vertical):
-    """One named value, typed or picked. Down goes from the field into the offers; enter takes one and goes on."""
+    """A named value, typed or picked from a list. Down goes from the field to the list; enter selects and continues."""
 
     DEFAULT_CSS = """
     Combo { height: auto; }
@@ -267,7 +271,7 @@ class Combo(Vertical):
 
     @property
     def value(self) -> str:
-        """What stands in the field, without blanks around it."""
+        """Text of the field, without leading and trailing blanks."""
         return self._field.value.strip()
 
     @value.setter
@@ -279,9 +283,9 @@ class Combo(Vertical):
         self._field.focus()
 
     def offer(self, offers: tuple[Choice, ...]) -> None:
-        """Offer these. Nothing is chosen by being offered."""
+        """Replace the list of values, without choosing one."""
         self._offers = offers
-        self.query_one(".offered", Static).update(line((f"{len(offers)} offered" if offers else "", MUTED)))
+        self.query_one(".offered", Static).update(line((f"{len(offers)} found" if offers else "", MUTED)))
         self._mark()
         self._open(self.has_focus_within)
 
@@ -292,12 +296,12 @@ class Combo(Vertical):
         self.call_after_refresh(lambda: self._open(self.has_focus_within))
 
     @on(ChoiceList.Taken)
-    def _taken(self, event: ChoiceList.Taken) -> None:
+    def _leave_list(self, event: ChoiceList.Taken) -> None:
         event.stop()
         self.screen.focus_next()
 
-    def _open(self, wanted: bool) -> None:
-        self.set_class(wanted and bool(self._offers), "-open")
+    def _open(self, is_open: bool) -> None:
+        self.set_class(is_open and bool(self._offers), "-open")
 
     def _pick(self, value: str) -> None:
         self.value = value
@@ -307,35 +311,37 @@ class Combo(Vertical):
 
 
 class Switches(VerticalList):
-    """A line for each switch. Moving the cursor changes nothing; space or a click does."""
+    """A list of switches, one per line. Space or a click changes a switch; the cursor does not."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("space", "select", "On, off", id="switches.move", tooltip="Switch it on or off")
+        Binding("space", "select", "On/off", id="switches.move", tooltip="Switch on or off")
     ]
 
-    def __init__(self, give: Callable[[str, str], None], **options: Any) -> None:
+    def __init__(self, report: Callable[[str, str], None], **options: Any) -> None:
+        """`report` gets the field of a switch and its new value, `ON` or an empty text."""
         super().__init__(**options)
-        self._give = give
+        self._report = report
         self._switches: tuple[Switch, ...] = ()
 
     def show(self, switches: tuple[Switch, ...]) -> None:
-        """Show these. The cursor stays where it is, unless there is no such line any more."""
+        """Replace the switches. The cursor keeps its line if that line still exists."""
         if switches == self._switches:
             return
         before, self._switches = self._switches, switches
-        if [one.movable for one in before] == [one.movable for one in switches]:
-            for index, one in enumerate(switches):
-                self.replace_option_prompt_at_index(index, _row(one))
+        if [switch.movable for switch in before] == [switch.movable for switch in switches]:
+            for index, switch in enumerate(switches):
+                self.replace_option_prompt_at_index(index, _row(switch))
             return
         # Enabling an option would move the cursor.
-        at = self.highlighted
-        self.set_options(Option(_row(one), disabled=not one.movable) for one in switches)
-        self.highlighted = at if at is not None and at < len(switches) and switches[at].movable else None
+        row = self.highlighted
+        self.set_options(Option(_row(switch), disabled=not switch.movable) for switch in switches)
+        can_keep = row is not None and row < len(switches) and switches[row].movable
+        self.highlighted = row if can_keep else None
         if self.has_focus:
             self.on_focus()
 
     def on_focus(self) -> None:
-        """The space bar moves something from the start."""
+        """Highlight a switch, so that space has an effect at once."""
         if self.highlighted is None:
             self.action_first()
 
@@ -344,7 +350,7 @@ class Switches(VerticalList):
 
         event.stop()
         switch = self._switches[event.option_index]
-        self._give(switch.field, "" if switch.on else ON)
+        self._report(switch.field, "" if switch.on else ON)
 
 
 def _row(switch: Switch) -> Content:

@@ -1,4 +1,4 @@
-"""The numbers of a plan, in full or as a strip of three lines; and a picture of where a step's time goes."""
+"""The figures of a plan, in full or in three lines, and the breakdown of its step time."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from textual.reactive import var
 from llmb_tui.language.quantities import (
     days,
     gigabytes,
-    given,
     gpu_hours,
     percent,
+    plain_number,
     share,
     step_time,
     step_time_range,
@@ -23,7 +23,7 @@ from llmb_tui.language.quantities import (
 from llmb_tui.language.states import Severity, memory_label, severity_label
 from llmb_tui.language.text import plural
 from llmb_tui.ui import units
-from llmb_tui.ui.text import MUTED, STYLES, Part, hanging, line
+from llmb_tui.ui.text import MUTED, STYLES, Part, hanging_paragraph, line
 from llmb_tui.ui.widgets.texts import WrappedLines
 
 if TYPE_CHECKING:
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 _LABEL = 12
 _RUNS_NAMED = 2
-# A printed MFU farther than this from ours, in points, was made with another formula.
-_MFU_APART = 1.0
+# If a README value of the MFU differs from ours by more percentage points, it was computed with another formula.
+_MFU_TOLERANCE = 1.0
 _TABLE = ("tp", "pp", "cp", "ep", "dp", "vp", "mbs", "gbs", "ga")
-_BY_HAND, _PRINTED_OTHERWISE = "†", "*"
-_LEGEND = {_BY_HAND: "† set by hand", _PRINTED_OTHERWISE: "* the README prints another value"}
+_OVERRIDDEN, _DIFFERS = "†", "*"
+_LEGEND = {_OVERRIDDEN: "† manual override", _DIFFERS: "* differs from NVIDIA's README"}
 _NONE = ("–", MUTED)
 _BLOCKS: dict[str, tuple[str, str]] = {
     "compute": ("█", "$text-primary"),
@@ -44,11 +44,11 @@ _BLOCKS: dict[str, tuple[str, str]] = {
     "bubble": ("▒", "$text-error"),
     "optimizer": ("░", "$text-success"),
 }
-"""Block and style of each part: the blocks differ too, so that the picture needs no colour."""
+"""Character and style of each part; the characters differ, so that the bar needs no colour."""
 
 
 class PlanFigures(WrappedLines):
-    """Table, step time, throughput and cost of one plan; three lines where there is no more room."""
+    """Table, step time, throughput and cost of a plan; in three lines if the style sheet sets a height."""
 
     plan: var[Plan | None] = var["Plan | None"](None)
     measured: var[ClusterEstimate | None] = var["ClusterEstimate | None"](None)
@@ -61,12 +61,12 @@ class PlanFigures(WrappedLines):
 
 
 def figures(plan: Plan, measured: ClusterEstimate | None, width: int) -> list[Content]:
-    """The full set of figures, `width` cells wide."""
+    """All figures, in rows of at most `width` cells."""
     rows = [_size(plan, width), *_table(plan, width), Content("")]
     estimate = plan.estimate
     if estimate is None:
-        rows.append(_row("step time", ("no honest number can be given: see below", MUTED)))
-        rows += [_row(label, _NONE) for label in ("band", "from")]
+        rows.append(_row("step time", ("no estimate (reason below)", MUTED)))
+        rows += [_row(label, _NONE) for label in ("band", "based on")]
     else:
         rows += _expected(estimate, width)
     rows += _measured_here(measured, width)
@@ -75,16 +75,16 @@ def figures(plan: Plan, measured: ClusterEstimate | None, width: int) -> list[Co
 
 
 def strip(plan: Plan, measured: ClusterEstimate | None) -> list[Content]:
-    """The same in three lines."""
+    """The most important figures in three lines."""
     p = plan.parallelism
-    table = " ".join(f"{name.upper()} {units.optional(getattr(p, name))}{_mark(plan, name)}" for name in _TABLE)
+    table = " ".join(f"{name.upper()} {units.number_or_dash(getattr(p, name))}{_mark(plan, name)}" for name in _TABLE)
     first = line(table, (f" · {plan.nodes} × {plan.gpus_per_node} · seq {p.seq_len}", MUTED))
     memory = (
-        f"memory {_memory_used(plan)}   {memory_label(plan.memory.verdict).word}" if plan.memory else "memory not known"
+        f"memory {_memory_used(plan)}   {memory_label(plan.memory.verdict).word}" if plan.memory else "memory unknown"
     )
     third = line(memory, " · ", _cost_text(plan), *_counts(plan.problems))
     if plan.estimate is None:
-        return [first, line(("no honest step time can be given", MUTED)), third]
+        return [first, line(("no step time estimate", MUTED)), third]
     from llmb_tui.language.states import method_word
 
     e = plan.estimate
@@ -94,7 +94,8 @@ def strip(plan: Plan, measured: ClusterEstimate | None) -> list[Content]:
         (method_word(e.method), "$text-accent"),
     ]
     if measured is not None:
-        parts += ["  ", (step_time(measured.step_time_s), "bold"), (f" {measured.label}", "$text-accent")]
+        source = measured.label if measured.same else "adjusted"
+        parts += ["  ", (step_time(measured.step_time_s), "bold"), (f" {source}", "$text-accent")]
     else:
         parts.append(f"  {tokens_per_s(e.tokens_per_s)} tok/s")
     parts.append(f"  MFU {percent(e.mfu_pct)}")
@@ -104,14 +105,14 @@ def strip(plan: Plan, measured: ClusterEstimate | None) -> list[Content]:
 
 
 def skeleton(width: int) -> list[Content]:
-    """The labels without figures, while there is no plan."""
+    """The labels with dashes, as long as there is no plan."""
     heads = [line(("no plan yet", MUTED)), *_heads(width), Content("")]
-    labels = ("step time", "band", "from", "tokens/s", "MFU", "1T tokens", "memory", "this run")
+    labels = ("step time", "band", "based on", "tokens/s", "MFU", "1T tokens", "memory", "this run")
     return heads + [_row(label, _NONE) for label in labels]
 
 
 def _counts(problems: tuple[Problem, ...]) -> list[Part]:
-    """How many problems of each severity, and the key that shows them."""
+    """Number of problems by severity, and the key that shows them."""
     parts: list[Part] = []
     for label in map(severity_label, get_args(Severity)):
         count = sum(severity_label(problem.severity) == label for problem in problems)
@@ -122,21 +123,22 @@ def _counts(problems: tuple[Problem, ...]) -> list[Part]:
 
 def _size(plan: Plan, width: int) -> Content:
     p = plan.parallelism
+    scaling = "reduced" if plan.scaling == "proxy" else plan.scaling
     nodes = f"{plural(plan.nodes, 'node')} × {plan.gpus_per_node} {plan.selection.gpu.upper()}"
-    rest = [f"seq {p.seq_len}{_mark(plan, 'seq_len')}", f"{p.layers}{_mark(plan, 'layers')} layers", plan.scaling]
+    rest = [f"seq {p.seq_len}{_mark(plan, 'seq_len')}", f"{p.layers}{_mark(plan, 'layers')} layers", scaling]
     gap = "   " if len("   ".join([nodes, *rest])) <= width else "  "
     return line((nodes, "bold"), gap, gap.join(rest))
 
 
 def _table(plan: Plan, width: int) -> list[Content]:
-    """Two lines, a column for each name; a cell that is not the recipe's or not the printed one is marked."""
+    """The parallelism table in two lines, and a legend. Overridden values and those unlike the README's are marked."""
     marks = {name: _mark(plan, name) for name in _TABLE}
     cells: list[Part] = [
-        (f"{units.optional(getattr(plan.parallelism, name))}{marks[name]}".rjust(_cell(width)), "bold")
+        (f"{units.number_or_dash(getattr(plan.parallelism, name))}{marks[name]}".rjust(_cell(width)), "bold")
         for name in _TABLE
     ]
     marks |= {name: _mark(plan, name) for name in ("seq_len", "layers")}
-    legend = "   ".join(words for mark, words in _LEGEND.items() if mark in marks.values())
+    legend = "   ".join(text for mark, text in _LEGEND.items() if mark in marks.values())
     return [_heads(width)[0], line(*cells), *([line((legend, MUTED))] if legend else [])]
 
 
@@ -150,35 +152,35 @@ def _cell(width: int) -> int:
 
 
 def _mark(plan: Plan, name: str) -> str:
-    """The sign of a value that was set by hand, or that the README prints otherwise."""
-    by_hand = plan.selection.overrides.set_fields()
-    if name in by_hand:
-        return _BY_HAND
-    # What follows from a layout of one's own is not what the README is about.
-    printed = getattr(plan.printed, name) if plan.printed and not by_hand else None
-    return _PRINTED_OTHERWISE if printed is not None and printed != getattr(plan.parallelism, name) else ""
+    """Mark of a value that the user overrode, or that differs from the README's; empty for others."""
+    overridden = plan.selection.overrides.set_fields()
+    if name in overridden:
+        return _OVERRIDDEN
+    # The README describes the recipe's layout only: a custom layout is not compared with it.
+    readme_value = getattr(plan.printed, name) if plan.printed and not overridden else None
+    return _DIFFERS if readme_value is not None and readme_value != getattr(plan.parallelism, name) else ""
 
 
 def _expected(e: Estimate, width: int) -> list[Content]:
-    """The number, its band, the method in words and the anchor; the anchor is folded, never cut."""
+    """Step time, method, band and anchor; long texts wrap and are never cut."""
     from llmb_tui.language.states import method_phrase
 
-    drawn = units.track(e.step_time_s, e.low_s, e.high_s, 15)
-    words = method_phrase(e.method)
-    basis = f": {e.basis}" if e.basis and e.basis not in words else ""
+    drawn = units.band_position(e.step_time_s, e.low_s, e.high_s, 15)
+    method = method_phrase(e.method)
+    basis = f": {e.basis}" if e.basis and e.basis not in method else ""
     return [
-        *hanging(
+        *hanging_paragraph(
             _row("step time", (e.step_time_text, "bold"), "   "),
-            line((words, "$text-accent"), (basis, MUTED)),
+            line((method, "$text-accent"), (basis, MUTED)),
             width,
         ),
         _row("band", f"{drawn}  {step_time_range(e.low_s, e.high_s)}"),
-        *hanging(_row("from"), line((e.anchor, MUTED)), width),
+        *hanging_paragraph(_row("based on"), line((e.anchor, MUTED)), width),
     ]
 
 
 def _measured_here(measured: ClusterEstimate | None, width: int) -> list[Content]:
-    """What runs on the chosen cluster took: a row of its own, beside what is published."""
+    """Step time by runs on the chosen cluster, in rows separate from the published one; empty without such runs."""
     if measured is None:
         return []
     named = ", ".join(measured.runs[:_RUNS_NAMED])
@@ -186,34 +188,37 @@ def _measured_here(measured: ClusterEstimate | None, width: int) -> list[Content
     runs = f"{measured.basis} ({named}{f' and {more} more' if more > 0 else ''})"
     value = (step_time(measured.step_time_s), "bold")
     return [
-        _row("here", value, f"   {step_time_range(measured.low_s, measured.high_s)}"),
-        *hanging(line("  "), line((measured.label, "$text-accent"), (f": {runs}", MUTED)), width),
+        _row("cluster", value, f"   {step_time_range(measured.low_s, measured.high_s)}"),
+        *hanging_paragraph(line("  "), line((measured.label, "$text-accent"), (f": {runs}", MUTED)), width),
     ]
 
 
 def _throughput(plan: Plan, e: Estimate, width: int) -> list[Content]:
-    rates = [[tokens_per_s(e.tokens_per_s)], [f"{tflops(e.tflops_per_gpu)} of {given(e.peak_tflops)} TFLOPS/GPU"]]
+    rates = [
+        [tokens_per_s(e.tokens_per_s)],
+        [f"{tflops(e.tflops_per_gpu)} of {plain_number(e.peak_tflops)} TFLOPS/GPU"],
+    ]
     mfu: list[list[Part]] = [[percent(e.mfu_pct)]]
     if plan.published is not None:
-        apart = abs(plan.published.mfu_pct - e.mfu_pct) > _MFU_APART
-        printed = f"printed {given(plan.published.mfu_pct)} %"
-        mfu.append([(printed, "$text-warning" if apart else MUTED)])
+        differs = abs(plan.published.mfu_pct - e.mfu_pct) > _MFU_TOLERANCE
+        readme_value = f"NVIDIA's README: {plain_number(plan.published.mfu_pct)} %"
+        mfu.append([(readme_value, "$text-warning" if differs else MUTED)])
     return [*_flow("tokens/s", rates, width), *_flow("MFU", mfu, width)]
 
 
 def _resources(plan: Plan, width: int) -> list[Content]:
-    """Time for 1T tokens and the checkpoint's size, memory, cost."""
+    """Time for 1T tokens, checkpoint size, memory and cost."""
     training: list[Part] = [days(plan.estimate.days_per_1t_tokens) if plan.estimate else _NONE]
     size: Part = ("size not published", MUTED)
     if plan.checkpoint_gb is not None:
-        size = f"{given(plan.checkpoint_gb)} GB"
-    memory: list[Part] = [("not known", MUTED)]
+        size = f"{plain_number(plan.checkpoint_gb)} GB"
+    memory: list[Part] = [("unknown", MUTED)]
     if plan.memory is not None:
         label = memory_label(plan.memory.verdict)
         memory = [f"{_memory_used(plan)}   ", (label.word, STYLES[label.tone])]
     return [
         *_flow("1T tokens", [training, [("checkpoint ", MUTED), size]], width),
-        *hanging(_row("memory"), line(*memory), width),
+        *hanging_paragraph(_row("memory"), line(*memory), width),
         _row("this run", _cost_text(plan)),
     ]
 
@@ -224,18 +229,18 @@ def _memory_used(plan: Plan) -> str:
 
 def _cost_text(plan: Plan) -> str:
     if plan.gpu_hours is None:
-        return f"{plan.steps} steps, cost not known"
+        return f"{plan.steps} steps, cost unknown"
     return f"{gpu_hours(plan.gpu_hours)} + start-up"
 
 
 def _flow(label: str, texts: Sequence[Sequence[Part]], width: int) -> list[Content]:
-    """A label and texts beside each other, each of them in a row of its own where the width does not do."""
+    """A label, and texts that are in one row if the width allows it."""
     first, *others = (line(*text) for text in texts)
-    return _beside([_row(label, first), *others], "   ", _row(""), width)
+    return _joined([_row(label, first), *others], "   ", _row(""), width)
 
 
-def _beside(parts: Sequence[Content], gap: str, indent: Content, width: int) -> list[Content]:
-    """Parts in one row with gaps between them; one for which the width does not do begins another row."""
+def _joined(parts: Sequence[Content], gap: str, indent: Content, width: int) -> list[Content]:
+    """Parts with gaps between them; a part that does not fit into the width begins a new row after the indent."""
     rows = [parts[0]]
     for part in parts[1:]:
         longer = rows[-1] + gap + part
@@ -251,7 +256,7 @@ def _row(label: str, *parts: Part) -> Content:
 
 
 class TimeParts(WrappedLines):
-    """One line of blocks under a title, then their meaning in words."""
+    """The step time breakdown: title, bar and legend."""
 
     parts: var[Breakdown | None] = var["Breakdown | None"](None)
 
@@ -262,20 +267,20 @@ class TimeParts(WrappedLines):
 
 
 def time_parts(parts: Breakdown, width: int) -> list[Content]:
-    """Title, blocks and legend. A part that is not nothing has a block at least."""
+    """Title, bar and legend. Each part that takes time has at least one cell of the bar."""
     seconds = {name: getattr(parts, f"{name}_s") for name in _BLOCKS}
     total = sum(seconds.values())
     cells = _cells([value / total for value in seconds.values()], width)
     bar = line(*((block * count, style) for (block, style), count in zip(_BLOCKS.values(), cells, strict=True)))
-    rows = [line(("where the time goes", "bold"), (" (a model)", MUTED)), bar]
-    words = [
+    rows = [line(("step time breakdown", "bold"), (" (modelled)", MUTED)), bar]
+    legend = [
         line((f"{block} ", style), f"{name} {share(seconds[name] / total)}") for name, (block, style) in _BLOCKS.items()
     ]
-    return [*rows, *_beside(words, "  ", Content(""), width)]
+    return [*rows, *_joined(legend, "  ", Content(""), width)]
 
 
 def _cells(shares: list[float], width: int) -> list[int]:
-    """Whole cells for the shares, `width` together: the largest one gives what rounding the others took."""
+    """Shares as whole cells that add up to `width`: the largest share absorbs the rounding."""
     cells = [max(round(part * width), 1) if part > 0 else 0 for part in shares]
     cells[shares.index(max(shares))] += width - sum(cells)
     return cells

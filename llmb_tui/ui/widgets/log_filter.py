@@ -1,4 +1,4 @@
-"""`LogFilter`: only the lines of a log that a pattern is found in, as lines of their own."""
+"""`LogFilter`: the lines of a log that match a pattern."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FIND_LINES = 200
 
 
 class LogFilter:
-    """Numbers of the matching lines, 8 bytes each. `refresh` may run in one thread while another one reads."""
+    """Numbers of the matching lines, 8 bytes each. One thread may call `refresh` while another one reads."""
 
     def __init__(self, index: LogIndex, pattern: re.Pattern[str]) -> None:
         self.pattern = pattern
@@ -21,36 +21,36 @@ class LogFilter:
         self._numbers = array("Q")
         self._size = 0
         self._last: int | None = None
-        self.looked_at = 0
-        """Lines of the log that were looked at."""
+        self.searched = 0
+        """Number of lines of the log that were searched."""
 
     def refresh(self) -> None:
-        """Look at up to 2,000 lines more. The log's last line may have grown, so it is looked at again."""
+        """Search up to 2,000 more lines. The log's last line is searched again, since it may have grown."""
         if self.complete and self._size == self._index.size:
             return
         self._size = self._index.size
         if self._last is not None:
             self._forget_from(self._last)
-        elif self._index.lines < self.looked_at:  # the log was replaced
+        elif self._index.lines < self.searched:  # the log was replaced
             self._forget_from(0)
-        lines = self._index.read(self.looked_at, _CHUNK_LINES)
-        for number, line in enumerate(lines, self.looked_at):
+        lines = self._index.read(self.searched, _CHUNK_LINES)
+        for number, line in enumerate(lines, self.searched):
             if self.pattern.search(line):
                 self._numbers.append(number)
-        self.looked_at += len(lines)
-        self._last = self.looked_at - 1 if lines and self.complete else None
+        self.searched += len(lines)
+        self._last = self.searched - 1 if lines and self.complete else None
 
     @property
     def complete(self) -> bool:
-        """Every line was looked at."""
-        return self.looked_at == self._index.lines
+        """Whether every line was searched."""
+        return self.searched == self._index.lines
 
     @property
     def lines(self) -> int:
         return len(self._numbers)
 
     def number(self, line: int) -> int:
-        """Number in the log of a line of the filter."""
+        """Line number in the log of a line of the filter."""
         return self._numbers[line]
 
     def read(self, first: int, count: int) -> list[str]:
@@ -61,17 +61,17 @@ class LogFilter:
         return [near[number - numbers[0]] for number in numbers if number - numbers[0] < len(near)]
 
     def find(self, pattern: re.Pattern[str], start: int, direction: Literal[1, -1] = 1) -> int | None:
-        """The first matching line from `start` on in which another pattern is found too."""
-        at = min(max(start, 0), self.lines - 1)
-        while 0 <= at < self.lines:
-            first, end = (at, at + _FIND_LINES) if direction == 1 else (max(at - _FIND_LINES, -1) + 1, at + 1)
+        """First line of the filter from `start` that also matches another pattern; None if there is none."""
+        line = min(max(start, 0), self.lines - 1)
+        while 0 <= line < self.lines:
+            first, end = (line, line + _FIND_LINES) if direction == 1 else (max(line - _FIND_LINES, -1) + 1, line + 1)
             hits = [first + k for k, text in enumerate(self.read(first, end - first)) if pattern.search(text)]
             if hits:
                 return hits[0 if direction == 1 else -1]
-            at = end if direction == 1 else first - 1
+            line = end if direction == 1 else first - 1
         return None
 
     def _forget_from(self, number: int) -> None:
         while self._numbers and self._numbers[-1] >= number:
             self._numbers.pop()
-        self.looked_at, self._last = number, None
+        self.searched, self._last = number, None

@@ -1,8 +1,8 @@
-"""`LogView`: the visible lines of a log of any length. Nothing but these is read, decoded or styled.
+"""`LogView`: the visible lines of a log of any length. Only these are read, decoded and styled.
 
-Lines come from a `LogLines` (the index over the local copy, or a filter over it). Cost follows the screen, not the
-log: however fast lines arrive, there is one repaint at once and then at most ten a second, of these lines alone, and
-only two a second where each shows none of the lines of the one before.
+Lines come from a `LogLines` (the index of the local copy, or a filter). The cost depends on the screen, not on the
+log: the first new lines are painted at once, then there are at most ten repaints a second, of the visible lines alone;
+only two a second if each shows none of the lines of the repaint before.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from llmb_tui.ui.widgets.scroll_bar import QuietScrollBar
 Mark = Literal["value", "warning", "error", "match", "current", "selected"]
 Span = tuple[int, int, Mark]
 
-# Words that a program uses for its own errors; `num_errors`, `error_rate` and the like are none.
+# Words that programs use for their errors; `num_errors`, `error_rate` and the like do not match.
 ERROR = re.compile(
     r"\b(?:[A-Z]\w*(?:Error|Exception)|ERROR|FATAL|CRITICAL|Traceback|Segmentation fault|Killed)\b"
     r"|\berror:|\b[Oo]ut of memory\b|\bDUE TO (?:TIME LIMIT|NODE FAILURE|PREEMPTION)\b"
@@ -37,15 +37,15 @@ ERROR = re.compile(
 _WARNING = re.compile(r"\[NeMo W\b|\b(?:W(?:ARN(?:ING)?|arning)\b|[A-Z]\w*Warning\b|warning:)")
 _VALUE = re.compile(r"(?:train_step_timing in s|reduced_train_loss|iteration)[:=]? ?(\d[\d./e+-]*)")
 _FRAME_S = 0.1
-# Where a frame leaves no line of the one before, nobody reads ten of them a second.
+# If a frame shows no line of the frame before, ten frames a second are unreadable.
 _FLOOD_FRAME_S = 0.5
 _SHIFT_CELLS = 16
-# A selection that goes from edge to edge (`select all`) covers what is seen; a dragged one at most this much.
+# `select all` covers the visible lines; a dragged selection at most this number of lines.
 _SELECTION_LINES = 10_000
 
 
 def highlight_spans(text: str) -> list[Span]:
-    """The figures of the training's progress, and error and warning words."""
+    """Spans of the figures of a training's progress, and of error and warning words."""
     spans: list[Span] = [(*match.span(1), "value") for match in _VALUE.finditer(text)]
     spans += [(*match.span(), "warning") for match in _WARNING.finditer(text)]
     spans += [(*match.span(), "error") for match in ERROR.finditer(text)]
@@ -53,7 +53,7 @@ def highlight_spans(text: str) -> list[Span]:
 
 
 def pieces(text: str, spans: Iterable[Span]) -> list[tuple[str, tuple[Mark, ...]]]:
-    """The text in pieces, each with the marks that lie over it, in the order of `spans`. Nothing is lost."""
+    """The whole text in pieces, each with its marks in the order of `spans`."""
     spans = [(max(0, start), min(end, len(text)), mark) for start, end, mark in spans]
     cuts = sorted({0, len(text), *(cut for start, end, _ in spans if start < end for cut in (start, end))})
     return [
@@ -63,11 +63,11 @@ def pieces(text: str, spans: Iterable[Span]) -> list[tuple[str, tuple[Mark, ...]
 
 
 def _characters_in(text: str, cells: int) -> int:
-    """How many characters at the begin of a text end within so many cells."""
-    at, end = 0, 0
-    while at < len(text) and (end := end + cell_len(text[at])) <= cells:
-        at += 1
-    return at
+    """Number of characters at the start of a text that fit into `cells`."""
+    index, end = 0, 0
+    while index < len(text) and (end := end + cell_len(text[index])) <= cells:
+        index += 1
+    return index
 
 
 class LogLines(Protocol):
@@ -75,17 +75,17 @@ class LogLines(Protocol):
 
     @property
     def lines(self) -> int:
-        """How many there are."""
+        """Number of lines."""
 
     def read(self, first: int, count: int) -> list[str]:
-        """Some of them, clean."""
+        """Up to `count` lines from `first`, without control characters."""
 
     def find(self, pattern: re.Pattern[str], start: int, direction: Literal[1, -1] = 1) -> int | None:
-        """The first match from `start` on; slow, for threads."""
+        """Number of the first matching line from `start`, or None. Slow: to be called in a thread."""
 
 
 class LogView(ScrollView, can_focus=True):
-    """Follows the end of the log; holds still when it is scrolled up or told to."""
+    """Follows the end of the log; pauses when the user scrolls up or presses the pause key."""
 
     ALLOW_SELECT = True
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -112,56 +112,57 @@ class LogView(ScrollView, can_focus=True):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left", "shift(-1)", "Left", show=False, id="log.left", tooltip="See what is left of the cut"),
-        Binding("right", "shift(1)", "Right", show=False, id="log.right", tooltip="See what is right of the cut"),
-        Binding("k", "scroll_up", "Up", show=False, id="log.up", tooltip="A line up"),
-        Binding("j", "scroll_down", "Down", show=False, id="log.down", tooltip="A line down"),
-        Binding("g", "scroll_home", "Top", show=False, id="log.top", tooltip="The first line"),
-        Binding("G,end", "follow", "End", show=False, id="log.end", tooltip="The last line, and follow the log"),
+        Binding("left", "shift(-1)", "Left", show=False, id="log.left", tooltip="Scroll left"),
+        Binding("right", "shift(1)", "Right", show=False, id="log.right", tooltip="Scroll right"),
+        Binding("k", "scroll_up", "Up", show=False, id="log.up", tooltip="Line up"),
+        Binding("j", "scroll_down", "Down", show=False, id="log.down", tooltip="Line down"),
+        Binding("g", "scroll_home", "Top", show=False, id="log.top", tooltip="First line"),
+        Binding("G,end", "follow", "End", show=False, id="log.end", tooltip="Go to the last line and follow the log"),
     ]
 
     following: reactive[bool] = reactive(True)
-    """The end is in view and stays there."""
+    """Whether the end stays in view."""
     left_cell: reactive[int] = reactive(0)
     """First visible cell of the lines."""
 
-    def __init__(self, source: LogLines, empty: str = "", moved: Callable[[], object] = lambda: None) -> None:
-        """`moved`: called when lines came, or the view began or ceased to follow, so that all is one repaint."""
+    def __init__(self, source: LogLines, empty: str = "", notify_change: Callable[[], object] = lambda: None) -> None:
+        """`notify_change` is called when lines were added and when `following` changed, within the same repaint."""
         super().__init__()
-        self._moved = moved
+        self._notify_change = notify_change
         self.source = source
         self.empty = empty
-        """What is said while there is no line."""
+        """Text shown without lines."""
         self.search_pattern: re.Pattern[str] | None = None
         self.current_line: int | None = None
-        """The line that a search ended at."""
+        """Line that the last search found."""
         self._current_pattern: re.Pattern[str] | None = None
-        self._held_at = 0
+        self._paused_at = 0
+        """Number of lines when the view was paused."""
         self._placing = False
-        self._top_wanted = False
-        """Somebody went to the first line: should lines come before it, to those."""
+        self._wants_top = False
+        """Whether the user went to the first line: the view then also goes to lines that are inserted before it."""
         self._frame: Timer | None = None
         self.is_stale = False
-        """Lines came that the next frame will show."""
+        """Whether the next frame will show new lines."""
         self._window: tuple[tuple[int, int], list[str]] = ((0, 0), [])
-        """The lines in view, with the number of the first and the height that they were read for."""
-        self._look: tuple[Size, int, Style, object] = (Size(0, 0), 0, Style(), None)
+        """The visible lines, with the number of the first one and the height for which they were read."""
+        self._style_key: tuple[Size, int, Style, object] = (Size(0, 0), 0, Style(), None)
         self._strips: dict[int, tuple[str, Strip]] = {}
-        """Lines as they were drawn, with their text, by their number."""
+        """Text and drawing of lines, by line number."""
 
     @property
-    def behind(self) -> int:
-        """How many lines came since the view holds."""
-        return 0 if self.following else max(self.source.lines - self._held_at, 0)
+    def new_lines(self) -> int:
+        """Number of lines added since the view was paused."""
+        return 0 if self.following else max(self.source.lines - self._paused_at, 0)
 
     @property
     def line_width(self) -> int:
-        """Cells for a line, beside the scrollbar."""
+        """Cells of a line, without the scrollbar."""
         return self.scrollable_content_region.width
 
     @property
     def vertical_scrollbar(self) -> QuietScrollBar:
-        """Made as Textual makes its own."""
+        """A `QuietScrollBar`, created in the same way as Textual's scrollbar."""
         if not isinstance(self._vertical_scrollbar, QuietScrollBar):
             self._vertical_scrollbar = QuietScrollBar(name="vertical", thickness=self.scrollbar_size_vertical)
             self._vertical_scrollbar.display = False
@@ -169,37 +170,37 @@ class LogView(ScrollView, can_focus=True):
         return self._vertical_scrollbar
 
     def show(self, source: LogLines, empty: str = "") -> None:
-        """Show other lines, from their end; what was selected is none of them."""
-        others = {widget: chosen for widget, chosen in self.screen.selections.items() if widget is not self}
+        """Show other lines, at their end, without a selection."""
+        others = {widget: selection for widget, selection in self.screen.selections.items() if widget is not self}
         if len(others) < len(self.screen.selections):
             self.screen.selections = others
         self.source, self.empty, self.current_line, self.left_cell = source, empty, None, 0
-        self.following, self._top_wanted = True, False
+        self.following, self._wants_top = True, False
         self._paint()
 
-    def renumber(self, source: LogLines, by: int) -> None:
-        """Show the same lines by other numbers, and those before them: nothing moves."""
-        y = 0 if self._top_wanted and not self.scroll_target_y else self.scroll_target_y + by
-        self.source, self._held_at = source, self._held_at + by
+    def renumber(self, source: LogLines, added: int) -> None:
+        """Take a source with `added` more lines before the known ones. The view keeps its lines."""
+        y = 0 if self._wants_top and not self.scroll_target_y else self.scroll_target_y + added
+        self.source, self._paused_at = source, self._paused_at + added
         if self.current_line is not None:
-            self.current_line += by
-        if (chosen := self.text_selection) is not None and chosen.start is not None and chosen.end is not None:
-            down = Offset(0, by)
-            self.screen.selections = {**self.screen.selections, self: Selection(chosen.start + down, chosen.end + down)}
+            self.current_line += added
+        if (old := self.text_selection) is not None and old.start is not None and old.end is not None:
+            down = Offset(0, added)
+            self.screen.selections = {**self.screen.selections, self: Selection(old.start + down, old.end + down)}
         self._strips.clear()
         self._paint(y)
 
-    def will_look(self) -> bool:
-        """From any thread, when lines were appended: whether the next frame comes by itself, or `grown` must be called.
+    def mark_stale(self) -> bool:
+        """Note that lines were appended. False if the caller must call `show_appended`, since no frame is scheduled.
 
-        It is noted first and then looked whether a frame is to come; a frame does both the other way round.
+        Safe in any thread: this sets the mark and then checks for a frame, and a frame does both in reverse order.
         """
         self.is_stale = True
         return self._frame is not None
 
-    def grown(self) -> None:
-        """Lines were appended: paint now, or with the next frame when one was painted just now."""
-        if self.will_look():
+    def show_appended(self) -> None:
+        """Paint appended lines now, or in the next frame if the last one was painted just before."""
+        if self.mark_stale():
             return
         self.is_stale = False
         before = self.virtual_size.height
@@ -208,28 +209,28 @@ class LogView(ScrollView, can_focus=True):
         self._frame = self.set_timer(_FLOOD_FRAME_S if is_flood else _FRAME_S, self._next_frame)
 
     def flush_pending(self) -> None:
-        """No more came for a moment: what there is need not wait for the frame after a flood."""
+        """Paint pending lines now, without waiting for the late frame after a flood of lines."""
         if self.is_stale and self._frame is not None:
             self._frame.stop()
             self._next_frame()
 
     def place(self, number: int, pattern: re.Pattern[str] | None = None) -> None:
-        """Hold with a line in the middle of the view, and mark what the pattern finds in it."""
-        self.hold()
+        """Pause with a line in the middle of the view, and mark the match of the pattern."""
+        self.pause()
         self.current_line, self._current_pattern = number, pattern
         self._placing = True
         self.scroll_to(y=max(number - self.size.height // 2, 0), animate=False, force=True)
         self._placing = False
-        self.vertical_scrollbar.settle()
+        self.vertical_scrollbar.update_thumb()
         if pattern is not None:
             self._show_match(number, pattern)
         self.refresh()
 
-    def hold(self) -> None:
+    def pause(self) -> None:
         if self.following:
-            self._held_at = self.virtual_size.height  # what came since it was painted is not in view
+            self._paused_at = self.virtual_size.height  # newer lines are not painted yet
             self.following = False
-            self._moved()
+            self._notify_change()
 
     def visible_lines(self) -> list[str]:
         return self.source.read(self.scroll_offset.y, self.size.height)
@@ -239,35 +240,35 @@ class LogView(ScrollView, can_focus=True):
         self._paint()
 
     def action_scroll_home(self) -> None:
-        self._top_wanted = True
+        self._wants_top = True
         super().action_scroll_home()
 
-    def action_hold(self) -> None:
+    def action_toggle_pause(self) -> None:
         if self.following:
-            self.hold()
+            self.pause()
         else:
             self.action_follow()
 
     def action_shift(self, direction: int) -> None:
-        """Move the lines sideways, as far as the visible ones reach."""
+        """Scroll sideways, at most to the end of the longest visible line."""
         longest = max((cell_len(line) for line in self.visible_lines()), default=0)
         furthest = max(longest - self.line_width + _SHIFT_CELLS // 2, 0)
         self.left_cell = min(max(self.left_cell + direction * _SHIFT_CELLS, 0), furthest)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """A person who scrolls up holds the view, and who scrolls to the end follows again."""
+        """Pause when the user scrolls up; follow again when the user scrolls to the end."""
         super().watch_scroll_y(old_value, new_value)
         if self._placing:
             return
-        self.vertical_scrollbar.settle()
+        self.vertical_scrollbar.update_thumb()
         if round(new_value) < self.max_scroll_y:
-            self.hold()
+            self.pause()
         elif new_value > old_value and not self.following:
             self.following = True
-            self._moved()
+            self._notify_change()
 
     def on_resize(self, _event: Resize) -> None:
-        """The end stays in view when the view becomes lower."""
+        """Keep the end in view when the height changes."""
         if self.following:
             self._paint()
 
@@ -288,14 +289,14 @@ class LogView(ScrollView, can_focus=True):
         self.refresh()
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Without Textual's way through frames, padding and opacity, of which the view has none.
+        """Draw the lines directly: the view needs none of Textual's steps for frames, padding and opacity.
 
-        Lines that are drawn already are drawn again only where they look otherwise.
+        Lines are drawn again only if they look different.
         """
         marks = (self.search_pattern, self.current_line, self._current_pattern, self.text_selection)
-        look = (self.size, self.left_cell, self.rich_style, marks)
-        if look != self._look:
-            self._look = look
+        style_key = (self.size, self.left_cell, self.rich_style, marks)
+        if style_key != self._style_key:
+            self._style_key = style_key
             self._strips.clear()
         strips = [self.render_line(y) for y in crop.line_range]
         if crop.column_span != (0, self.size.width):
@@ -305,8 +306,8 @@ class LogView(ScrollView, can_focus=True):
         return strips
 
     def render_line(self, y: int) -> Strip:
-        """One visible line, cut to the width; a mark shows where there is more to the right."""
-        size, _, base, _ = self._look
+        """One visible line, cut to the width; an arrow marks a line that continues to the right."""
+        size, _, base, _ = self._style_key
         top = self.scroll_offset.y
         lines = self._lines_from(top)
         if y >= len(lines):
@@ -315,7 +316,7 @@ class LogView(ScrollView, can_focus=True):
         number, text = top + y, lines[y]
         drawn = self._strips.get(number)
         if drawn is None or drawn[0] != text:
-            drawn = self._strips[number] = text, self._drawn(text, number, base)
+            drawn = self._strips[number] = text, self._draw(text, number, base)
         return drawn[1]
 
     def _lines_from(self, top: int) -> list[str]:
@@ -324,27 +325,27 @@ class LogView(ScrollView, can_focus=True):
             self._window = window, self.visible_lines()
         return self._window[1]
 
-    def _drawn(self, text: str, number: int, base: Style) -> Strip:
-        """As wide as the view; its last cell is below the scrollbar. Each segment knows its place in the log."""
+    def _draw(self, text: str, number: int, base: Style) -> Strip:
+        """A line as wide as the view, with its last cell under the scrollbar. Segments have their place in the log."""
         width, room, left, cells = self.size.width, self.line_width, self.left_cell, cell_len(text)
         if not left and cells <= room:
             segments = self._styled(text, width - cells, number, base)
         else:
             is_cut = cells > left + room
-            part = Strip(self._styled(text, 0, number, base), cells).crop(left, left + room - is_cut)
-            more = [Segment("→", self._quiet(base))] if is_cut else []
-            segments = [*part, *more, Segment(" " * (width - part.cell_length - len(more)), base)]
-        placed, at = [], _characters_in(text, left)
-        for words, style, _ in segments:
-            placed.append(Segment(words, (style or base) + Style.from_meta({"offset": (at, number)})))
-            at += len(words)
+            visible = Strip(self._styled(text, 0, number, base), cells).crop(left, left + room - is_cut)
+            arrow = [Segment("→", self._quiet(base))] if is_cut else []
+            segments = [*visible, *arrow, Segment(" " * (width - visible.cell_length - len(arrow)), base)]
+        placed, column = [], _characters_in(text, left)
+        for part, style, _ in segments:
+            placed.append(Segment(part, (style or base) + Style.from_meta({"offset": (column, number)})))
+            column += len(part)
         return Strip(placed, width)
 
     def _quiet(self, base: Style) -> Style:
         return base + self.get_component_rich_style("log--quiet", partial=True)
 
     def _styled(self, text: str, blanks: int, number: int, base: Style) -> list[Segment]:
-        """The line, and so many blanks behind it."""
+        """The line with its marks, followed by `blanks` spaces."""
         spans: list[Span] = highlight_spans(text)
         if self.search_pattern is not None:
             spans += [(*match.span(), "match") for match in self.search_pattern.finditer(text)]
@@ -365,12 +366,12 @@ class LogView(ScrollView, can_focus=True):
         return base
 
     def _paint(self, y: float | None = None) -> None:
-        """Take in the present number of lines, keep the end in view when following, else line `y`, and draw."""
+        """Update the number of lines, keep the end in view when following, else line `y`, and draw."""
         self._window = ((0, 0), [])
         if len(self._strips) > 4 * self.size.height:
             self._strips.clear()
         lines = self.source.lines
-        # Assigned, it would have the whole screen laid out; the scrollbar is all that depends on it.
+        # An assignment would lay out the whole screen, but only the scrollbar depends on this value.
         self.set_reactive(LogView.virtual_size, Size(self.line_width, lines))
         self.vertical_scrollbar.window_virtual_size = lines
         y = self.max_scroll_y if self.following else y
@@ -378,17 +379,17 @@ class LogView(ScrollView, can_focus=True):
             self._placing = True
             self.scroll_to(y=y, animate=False, force=True)
             self._placing = False
-        self.vertical_scrollbar.settle()
+        self.vertical_scrollbar.update_thumb()
         self.refresh()
-        self._moved()
+        self._notify_change()
 
     def _next_frame(self) -> None:
         self._frame = None
         if self.is_stale:
-            self.grown()
+            self.show_appended()
 
     def _show_match(self, number: int, pattern: re.Pattern[str]) -> None:
-        """Move sideways when the match is outside of the view."""
+        """Scroll sideways if the match is outside the view."""
         text = "".join(self.source.read(number, 1))
         if (match := pattern.search(text)) is None:
             return

@@ -1,4 +1,4 @@
-"""`Preview`: what will run and how fast it should be."""
+"""`Preview`: the plan of the selection with its expected step time."""
 
 from __future__ import annotations
 
@@ -18,56 +18,58 @@ if TYPE_CHECKING:
     from llmb_tui.plan.over_scale import AtScale
     from llmb_tui.wizard.state import WizardState
 
-# Lines that the remarks keep, the blank one above them included, before picture and chart give way.
-_REMARKS_KEPT = 3
-_MOST_CHART = 18
+# Lines that breakdown and chart leave to the remarks, with the blank line above them.
+_MIN_REMARKS = 3
+_MAX_CHART = 18
 
 
 @dataclass(frozen=True, slots=True)
 class PreviewLayout:
-    """Who is seen in the preview, and the lines of the chart; 0 hides it."""
+    """Visible parts of the preview."""
 
     figures: bool
-    picture: bool
+    breakdown: bool
     chart: int
+    """Lines of the chart; 0 hides it."""
     remarks: bool
     scrolls: bool
-    """There is more to be said than is seen."""
+    """Whether the remarks are longer than their place."""
     blank: int = 1
-    """Lines above the chart."""
+    """Blank lines above the chart."""
 
 
-def share(height: int, figures: int, picture: int, chart: bool, said: int) -> PreviewLayout:
-    """Share `height` lines: figures whole, then the remarks, and what is left to the chart.
+def preview_layout(height: int, figures: int, breakdown: int, has_chart: bool, remarks: int) -> PreviewLayout:
+    """Distribute `height` lines: the figures get all of theirs, then the remarks, and the chart gets the rest.
 
-    `picture` and `said` count the blank line above them and are 0 where there is nothing; `chart`: there is one.
-    The chart leaves the remarks a few lines at least, and so does the picture; the rest is scrolled to. The last line
-    that it needs is the blank one above it.
+    `breakdown` and `remarks` are numbers of lines with the blank line above, or 0 without content. Breakdown and chart
+    leave a few lines to the remarks, which scroll if they are longer. The blank line above the chart is dropped before
+    the chart.
     """
-    kept = min(said, _REMARKS_KEPT)
-    left = height - figures
-    pictured = 0 < picture <= left - kept
-    left -= picture if pictured else 0
-    lines = min(max(left - 1 - said, LEAST_HEIGHT), _MOST_CHART)
-    blank = int(left - 1 - lines >= kept)
-    charted = chart and (pictured or not picture) and left - blank - lines >= kept
-    left -= blank + lines if charted else 0
-    return PreviewLayout(True, pictured, lines if charted else 0, said > 0, said > left, blank if charted else 1)
+    reserved = min(remarks, _MIN_REMARKS)
+    free = height - figures
+    shows_breakdown = 0 < breakdown <= free - reserved
+    free -= breakdown if shows_breakdown else 0
+    lines = min(max(free - 1 - remarks, LEAST_HEIGHT), _MAX_CHART)
+    blank = int(free - 1 - lines >= reserved)
+    shows_chart = has_chart and (shows_breakdown or not breakdown) and free - blank - lines >= reserved
+    free -= blank + lines if shows_chart else 0
+    chart, above = (lines, blank) if shows_chart else (0, 1)
+    return PreviewLayout(True, shows_breakdown, chart, remarks > 0, remarks > free, above)
 
 
 class Preview(Vertical):
-    """Figures, where the time goes, the chart over the scales, and what is to be said about the plan.
+    """Figures, step time breakdown, chart over the scales, and remarks on the plan.
 
-    Where the style sheet gives the figures a fixed height, they are the strip of three lines.
+    If the style sheet gives the figures a fixed height, only they are shown, in three lines.
     """
 
     state: var[WizardState | None] = var["WizardState | None"](None)
     points: var[tuple[AtScale, ...]] = var["tuple[AtScale, ...]"](())
     charted: var[bool] = var(False)
-    """Picture and chart alone, in the whole space."""
+    """Whether breakdown and chart fill the whole preview."""
 
     figures = getters.query_one(PlanFigures)
-    picture = getters.query_one(TimeParts)
+    breakdown = getters.query_one(TimeParts)
     chart = getters.query_one(ScaleChart)
     remarks = getters.query_one(ScrolledRemarks)
 
@@ -78,10 +80,10 @@ class Preview(Vertical):
         yield ScrolledRemarks(can_focus=False)
 
     def on_mount(self) -> None:
-        self.border_title = "What will run"
+        self.border_title = "Plan"
 
     def watch_state(self, state: WizardState | None) -> None:
-        """All of it in one frame: the dozen plans of the chart are made in a tenth of the time that painting takes."""
+        """Update all parts in one frame: the dozen plans of the chart take a tenth of the time of painting."""
         if state is None:
             return
         from llmb_tui.plan.over_scale import over_scale
@@ -90,47 +92,47 @@ class Preview(Vertical):
         self.points = over_scale(state.rules.catalog, chosen) if chosen is not None else ()
         self.chart.chosen = plan.selection.scale if plan else 0
         self.figures.plan, self.figures.measured = plan, state.measured
-        self.picture.parts = plan.estimate.breakdown if plan and plan.estimate else None
+        self.breakdown.parts = plan.estimate.breakdown if plan and plan.estimate else None
         self.remarks.problems = plan.problems if plan else ()
         self._arrange()
 
     def turn(self) -> bool:
-        """Turn to the chart, or back from it. True where it is seen now."""
+        """Show the chart alone, or all parts again. Returns whether the chart is shown alone."""
         self.charted = bool(self.points) and not self.charted
         return self.charted
 
     def _arrange(self) -> None:
-        shares = self._shares()
+        layout = self._layout()
         chart, remarks = self.chart, self.remarks
-        self.figures.display = shares.figures
-        self.picture.display = shares.picture
-        remarks.display = shares.remarks
-        chart.display = shares.chart > 0
-        if shares.chart and (chart.styles.height is None or chart.styles.height.value != shares.chart):
-            chart.styles.height = shares.chart
-        chart.styles.margin = (shares.blank, 0, 0, 0)
-        if remarks.can_focus != shares.scrolls:
-            remarks.can_focus = shares.scrolls
-        # Picture or chart have to be turned to.
-        partial = bool(self.points) and not (shares.figures and shares.chart)
+        self.figures.display = layout.figures
+        self.breakdown.display = layout.breakdown
+        remarks.display = layout.remarks
+        chart.display = layout.chart > 0
+        if layout.chart and (chart.styles.height is None or chart.styles.height.value != layout.chart):
+            chart.styles.height = layout.chart
+        chart.styles.margin = (layout.blank, 0, 0, 0)
+        if remarks.can_focus != layout.scrolls:
+            remarks.can_focus = layout.scrolls
+        # Whether the chart is hidden until the user turns to it.
+        partial = bool(self.points) and not (layout.figures and layout.chart)
         if partial != self.screen.has_class("-partial"):
             self.screen.set_class(partial, "-partial")
             self.screen.refresh_bindings()
 
     watch_charted = on_resize = _arrange
 
-    def _shares(self) -> PreviewLayout:
+    def _layout(self) -> PreviewLayout:
         width, height = self.content_size
         if not self.figures.styles.auto_dimensions:
             return PreviewLayout(True, False, 0, False, False)
-        picture = _lines(self.picture, width)
+        breakdown = _lines(self.breakdown, width)
         if self.charted:
-            return PreviewLayout(False, picture > 0, max(height - picture - 1, LEAST_HEIGHT), False, False)
-        said = _lines(self.remarks, width - 1)
-        return share(height, len(self.figures.wrapped(width)), picture, bool(self.points), said)
+            return PreviewLayout(False, breakdown > 0, max(height - breakdown - 1, LEAST_HEIGHT), False, False)
+        remarks = _lines(self.remarks, width - 1)
+        return preview_layout(height, len(self.figures.wrapped(width)), breakdown, bool(self.points), remarks)
 
 
 def _lines(part: WrappedLines | ScrolledRemarks, width: int) -> int:
-    """Lines of a part with the blank one above it; none where there is nothing in it."""
+    """Number of lines of a part with the blank line above it; 0 without content."""
     rows = len(part.wrapped(width))
     return rows + 1 if rows else 0

@@ -1,4 +1,4 @@
-"""`Rail`: the seven steps with their answers, or one line of it where there is no room."""
+"""`Rail`: the seven steps with their answers; one line if there is no room."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.reactive import var
 
 from llmb_tui.language.states import mark_label
-from llmb_tui.ui.text import MUTED, STYLES, hanging, line, state_mark
+from llmb_tui.ui.text import MUTED, STYLES, hanging_paragraph, line, state_mark
 from llmb_tui.ui.widgets.texts import WrappedLines
 from llmb_tui.wizard.steps import TITLES, StepId, StepStatus
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Rail(WrappedLines):
-    """Where the person is, what is answered, what is flagged."""
+    """The current step, the answers so far, and the flagged steps."""
 
     state: var[WizardState | None] = var["WizardState | None"](None)
     current: var[StepId] = var(StepId.WORKLOAD)
@@ -47,22 +47,24 @@ class Rail(WrappedLines):
     def _rows(self, width: int) -> list[tuple[Content, StepId]]:
         rows = []
         roomy = self.size.height >= 3 * len(TITLES)
-        for one in self.steps:
-            label = mark_label(one.mark)
+        for status in self.steps:
+            label = mark_label(status.mark)
             glyph, style = label.glyph, STYLES[label.tone]
-            current = one.step is self.current
-            if current and one.mark != "flagged":
+            current = status.step is self.current
+            if current and status.mark != "flagged":
                 glyph, style = "▸", "bold"
-            rows.append((line((glyph, style), " ", (TITLES[one.step], "bold" if current else "")), one.step))
-            if one.summary:
-                rows += [(row, one.step) for row in hanging(line("  "), line((one.summary, MUTED)), width)]
+            rows.append((line((glyph, style), " ", (TITLES[status.step], "bold" if current else "")), status.step))
+            if status.summary:
+                rows += [
+                    (row, status.step) for row in hanging_paragraph(line("  "), line((status.summary, MUTED)), width)
+                ]
             if roomy:
-                rows.append((Content(""), one.step))
+                rows.append((Content(""), status.step))
         return rows
 
     def _one_line(self) -> Content:
-        answers = [one.summary for one in self.steps if one.summary]
-        flagged = [TITLES[one.step] for one in self.steps if one.mark == "flagged"]
+        answers = [status.summary for status in self.steps if status.summary]
+        flagged = [TITLES[status.step] for status in self.steps if status.mark == "flagged"]
         parts = [line((f"{int(self.current)}/{len(TITLES)} {TITLES[self.current]}", "bold"))]
         parts += [line((answer, MUTED)) for answer in answers]
         glyph, style = state_mark(mark_label("flagged"))

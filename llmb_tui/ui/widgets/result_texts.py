@@ -1,4 +1,4 @@
-"""`ResultList`: all that the list of results says at one moment: its rows and the lines around. Pure."""
+"""`ResultList`: the rows of the results screen and the lines around them. Pure."""
 
 from __future__ import annotations
 
@@ -37,28 +37,28 @@ from llmb_tui.ui.widgets.run_list import screen_columns
 from llmb_tui.watch.validity import unknown_words
 
 _ROOMY_FROM = 132
-"""Cells of a terminal in which a trend is drawn twice as wide."""
+"""Width of a terminal from which a trend is drawn twice as wide."""
 _DAY_S = 86_400.0
 _SPANS = (("1 week", 7), ("4 weeks", 28), ("12 weeks", 84), ("1 year", 365), ("5 years", 5 * 365))
-"""How long a trend may be, in days."""
+"""Possible spans of a trend, in days."""
 _SPARK_CELLS = 10
-# Values within so much of the fastest one are drawn in the lower half: noise is no mountain.
+# Minimum height of a trend, as a share of the mean: noise stays flat.
 _LEAST_HEIGHT = 0.1
 _HEADINGS: dict[Grouping, str] = {"release": "recipe release", "none": "workload"}
-"""Where it is another word than that of the grouping."""
+"""Column headings of groupings, if they differ from the name of the grouping."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResultQuery:
-    """What a person wants to see of which results."""
+    """Results, and the user's choice of how to list them."""
 
     results: tuple[RunResult, ...]
     notes: NoteOf
     by: Grouping
     words: str
-    """That a run must have."""
+    """Filter: words that a run must contain."""
     within: ResultGroup | None
-    """Whose runs are listed; None: all groups are."""
+    """Group whose runs are listed; None: all groups are listed."""
     clock: Callable[[], float]
     """Returns Unix time."""
     width: int
@@ -68,82 +68,81 @@ class ResultQuery:
 
     @property
     def lists_runs(self) -> bool:
-        """A row is a run, and no group of some."""
+        """Whether a row is a single run."""
         return self.within is not None or self.by == "none"
 
 
 class ListedResult(NamedTuple):
-    """A row."""
+    """A row of the results screen."""
 
     group: ResultGroup
-    """A run is a group of its own."""
+    """The group; for a run a group of this run alone."""
     run: RunRow | None
-    """None for a group of several."""
+    """The run; None if the row is a group."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResultList:
-    """What is shown."""
+    """Rows, counts and chart of the results screen."""
 
-    asked: ResultQuery
-    ended: int
-    """How many runs are over, of all."""
-    found: int
-    """Number of those that match the filter."""
+    query: ResultQuery
+    finished: int
+    """Number of finished runs."""
+    matching: int
+    """Number of runs that match the filter."""
     clusters: frozenset[str]
     """Clusters of these runs."""
     rows: Rows
     """Rows of `ListedResult`s."""
     chart: Chart | None
-    """Of the repeats whose runs are listed, over time."""
+    """Step times over time, if the listed runs are repeats."""
 
     @property
     def title_parts(self) -> Sequence[Part]:
-        """Start of the heading."""
-        asked = self.asked
+        """Parts of the heading, from the left."""
+        query = self.query
         parts: list[Part] = [("Results", "bold")]
-        if not self.ended:
-            return [*parts, ("   none yet: a run is here once it is over", MUTED)]
-        if asked.within:
-            parts += ["   ", (group_name(asked.within), "bold")]
-        parts.append(f"   {plural(self.found, 'run')} · {plural(len(self.clusters), 'cluster')}")
-        if not asked.within:
-            words = "each run by itself" if asked.by == "none" else f"by {asked.by}"
-            parts.append((f"   {words}", MUTED))
+        if not self.finished:
+            return [*parts, ("   none yet: finished runs will appear here", MUTED)]
+        if query.within:
+            parts += ["   ", (group_name(query.within), "bold")]
+        parts.append(f"   {plural(self.matching, 'run')} · {plural(len(self.clusters), 'cluster')}")
+        if not query.within:
+            parts.append(("   not grouped" if query.by == "none" else f"   by {query.by}", MUTED))
         return parts
 
-    def about(self, one: ListedResult) -> list[Content]:
-        """What a row has no room for."""
-        if one.run is None:
-            return about_group(one.group, self.asked.clock())
-        return about_run(one.group.first, one.run.note, self.asked.clock())
+    def about(self, row: ListedResult) -> list[Content]:
+        """Details of a row."""
+        if row.run is None:
+            return about_group(row.group, self.query.clock())
+        return about_run(row.group.first, row.run.note, self.query.clock())
 
 
-def result_list(asked: ResultQuery) -> ResultList:
-    """Groups, or the runs of one, in rows. Of a thousand runs it takes a while."""
-    notes, within = asked.notes, asked.within
-    ended = over(asked.results)
-    found = narrow(ended, asked.words, notes)
+def result_list(query: ResultQuery) -> ResultList:
+    """Groups, or the runs of one group, as rows. Slow for a thousand runs."""
+    notes, within = query.notes, query.within
+    finished = over(query.results)
+    matching = narrow(finished, query.words, notes)
     if within is not None:
-        found = next((list(one.runs) for one in grouped(found, asked.by, notes) if one.key == within.key), [])
-    groups = grouped(found, "none" if asked.lists_runs else asked.by, notes)
-    clusters = frozenset(result.cluster for result in found)
-    if asked.lists_runs:
-        columns = result_columns(asked.clock, several_clusters=len(clusters) > 1)
-        known = asked.shown.things
+        matching = next((list(g.runs) for g in grouped(matching, query.by, notes) if g.key == within.key), [])
+    groups = grouped(matching, "none" if query.lists_runs else query.by, notes)
+    clusters = frozenset(result.cluster for result in matching)
+    if query.lists_runs:
+        columns = result_columns(query.clock, several_clusters=len(clusters) > 1)
+        known = query.shown.things
         things: dict[Key, ListedResult] = {
-            one.key: _listed_run(one, notes.get(one.first.id, NO_NOTE), known.get(one.key)) for one in groups
+            run.key: _listed_run(run, notes.get(run.first.id, NO_NOTE), known.get(run.key)) for run in groups
         }
     else:
-        span = Span.since(min((run.made_at for run in found), default=asked.clock()), asked.clock())
-        columns = group_columns(groups, span, asked, several_clusters=len(clusters) > 1)
-        things = {one.key: ListedResult(one, None) for one in groups}
-    chart = history_chart(found) if within and within.repeats else None
-    return ResultList(asked, len(ended), len(found), clusters, asked.shown.updated(columns, things), chart)
+        span = Span.since(min((run.made_at for run in matching), default=query.clock()), query.clock())
+        columns = group_columns(groups, span, query, several_clusters=len(clusters) > 1)
+        things = {group.key: ListedResult(group, None) for group in groups}
+    chart = history_chart(matching) if within and within.repeats else None
+    return ResultList(query, len(finished), len(matching), clusters, query.shown.updated(columns, things), chart)
 
 
 def _listed_run(run: ResultGroup, note: Note, before: ListedResult | None) -> ListedResult:
-    """The row of a run: the object `before` if the run and its note are the same."""
+    """Row of a run: the object `before` if run and note are unchanged."""
     if before is None or before.run is None or before.group.first is not run.first or before.run.note != note:
         return ListedResult(run, row_from_result(run.first, note))
     return before
@@ -151,7 +150,7 @@ def _listed_run(run: ResultGroup, note: Note, before: ListedResult | None) -> Li
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The time that trends show."""
+    """Time span of the trends."""
 
     name: str
     begin: float
@@ -160,48 +159,48 @@ class Span:
 
     @classmethod
     def since(cls, oldest: float, now: float) -> Span:
-        """The shortest that holds all since then; Unix times."""
-        name, days = next((one for one in _SPANS if now - oldest <= one[1] * _DAY_S), _SPANS[-1])
+        """The shortest span from `oldest` to `now`; Unix times."""
+        name, days = next((span for span in _SPANS if now - oldest <= span[1] * _DAY_S), _SPANS[-1])
         return cls(name, now - days * _DAY_S, now)
 
 
 def group_columns(
-    groups: Sequence[ResultGroup], span: Span, asked: ResultQuery, *, several_clusters: bool
+    groups: Sequence[ResultGroup], span: Span, query: ResultQuery, *, several_clusters: bool
 ) -> list[Column]:
     """Columns of groups; the trend covers the span."""
-    cells = 2 * _SPARK_CELLS if asked.width >= _ROOMY_FROM else _SPARK_CELLS
+    cells = 2 * _SPARK_CELLS if query.width >= _ROOMY_FROM else _SPARK_CELLS
 
     def last(group: ResultGroup) -> Cell:
-        return Quantity(asked.clock() - group.first.made_at, short_age, "quiet")
+        return Quantity(query.clock() - group.first.made_at, short_age, "quiet")
 
     columns = [
-        Column(_HEADINGS.get(asked.by, asked.by), _title, "title", 19),
+        Column(_HEADINGS.get(query.by, query.by), _title, "title", 19),
         Column("scale", _scale, "scale", 10),
-        *([Column("where", _where, "where", 6)] if several_clusters and asked.by != "cluster" else ()),
+        *([Column("where", _where, "where", 6)] if several_clusters and query.by != "cluster" else ()),
         Column("runs", _count, "runs", 5, figures=True),
         Column("step s", _step, "step", 6, figures=True),
         Column("low–high", _range, "range", 11, figures=True, drop=3),
         Column("± %", _noise, "noise", 4, figures=True),
-        Column("of exp.", _ratio, "ratio", 7, figures=True),
+        Column("speed", _ratio, "ratio", 7, figures=True),
         Column("result", _verdicts, "result", 6),
         Column("last", last, "last", 4, figures=True),
-        Column(f"over {span.name}", lambda one: _trend(one, span, cells), "trend", cells, drop=2),
+        Column(f"over {span.name}", lambda group: _trend(group, span, cells), "trend", cells, drop=2),
     ]
-    if any(one.changed for one in groups):
-        columns.append(Column("change", lambda one: _change(one, span.end), "change", 18, drop=1))
-    return [MARK, *(_of("group", column) for column in columns)]
+    if any(group.changed for group in groups):
+        columns.append(Column("change", lambda group: _change(group, span.end), "change", 18, drop=1))
+    return [MARK, *(_column_of("group", column) for column in columns)]
 
 
 @lru_cache(maxsize=4)
 def result_columns(clock: Callable[[], float], *, several_clusters: bool) -> list[Column]:
-    """Columns of runs. The note is dropped after the run's id, procedure and noise; `clock` returns Unix time."""
-    columns = [one for one in screen_columns("results screen", clock) if several_clusters or one.key != "cluster"]
-    return [MARK, *(_of("run", replace(one, drop=1) if one.key == "note" else one) for one in columns)]
+    """Columns of runs. Without room the note is dropped after id, procedure and noise; `clock` returns Unix time."""
+    columns = [each for each in screen_columns("results screen", clock) if several_clusters or each.key != "cluster"]
+    return [MARK, *(_column_of("run", replace(each, drop=1) if each.key == "note" else each) for each in columns)]
 
 
-def _of(part: str, column: Column) -> Column:
-    """A column of `ListedResult`s that shows this part of them."""
-    return replace(column, value=lambda one: column.cell(getattr(one, part)))
+def _column_of(field: str, column: Column) -> Column:
+    """The column for one field of a `ListedResult`."""
+    return replace(column, value=lambda row: column.cell(getattr(row, field)))
 
 
 def _title(group: ResultGroup) -> Cell:
@@ -233,57 +232,62 @@ def _ratio(group: ResultGroup) -> Cell:
 
 
 def about_group(group: ResultGroup, now: float) -> list[Content]:
-    """What a row has no room for: what exactly these are, what the figures rest on, and what changed by `now`."""
+    """Details of a group: name, basis of the figures, and changes up to `now`, Unix time."""
     newest = group.first
-    what: list[Part] = [(group_name(group), "bold")]
+    name: list[Part] = [(group_name(group), "bold")]
     if group.is_one_configuration:
         release = f"{newest.configuration.workload}@{newest.configuration.release}"
-        what.append((f"   {release} · {PROCEDURES[newest.procedure].title}", MUTED))
-    what.append((f"   {group.apart}" if group.apart else "", MUTED))
-    rows = [line(*what), line(*_basis(group))]
+        name.append((f"   {release} · {PROCEDURES[newest.procedure].title}", MUTED))
+    name.append((f"   {group.apart}" if group.apart else "", MUTED))
+    rows = [line(*name), line(*_basis(group))]
     if group.changed:
-        words = "; ".join(change_words(*one, now, named=len(group.sets) > 1) for one in group.changed)
-        rows.append(line(("! ", "$text-warning"), words))
+        texts = (change_words(*change, now, named=len(group.sets) > 1) for change in group.changed)
+        rows.append(line(("! ", "$text-warning"), "; ".join(texts)))
     elif group.repeats and group.counted > 1:
-        rows.append(line(("no change over time that is larger than the noise", MUTED)))
+        rows.append(line(("no change over time beyond the noise", MUTED)))
     return rows
 
 
 def _basis(group: ResultGroup) -> list[Part]:
-    """What the figures rest on, or why there are none."""
-    repeats, without = group.repeats, "; ".join(f"{plural(n, 'run')}: {why}" for why, n in group.left_out.items())
+    """Basis of the figures, or the reasons why there are none."""
+    excluded = "; ".join(f"{plural(number, 'run')}: {reason}" for reason, number in group.left_out.items())
+    repeats = group.repeats
     if not group.counted:
-        return [("no run counts: ", "$text-warning"), without]
+        return [("no valid runs: ", "$text-warning"), excluded]
     if repeats is None:
-        parts: list[Part] = [f"{plural(group.counted, 'run')} of {len(group.sets)} configurations count"]
+        parts: list[Part] = [f"{plural(group.counted, 'valid run')} of {len(group.sets)} configurations"]
         if group.ratio is not None:
-            parts.append(f", at {percent(100 * group.ratio)} of what was expected on average")
+            parts.append(f", on average {percent(100 * group.ratio)} of the expected speed")
     else:
         parts = [repeats.noise_words]
         estimate = group.first.plan.estimate
         if estimate is not None and group.ratio is not None:
-            against = f"{method_phrase(estimate.method)} {estimate.step_time_text}"
-            parts.append(f"; {percent(100 * group.ratio)} of {against}")
-    return [*parts, (f"; without {without}" if without else "", MUTED)]
+            expected = f"{method_phrase(estimate.method)} {estimate.step_time_text}"
+            parts.append(f"; {percent(100 * group.ratio)} of {expected}")
+    return [*parts, (f"; excluded: {excluded}" if excluded else "", MUTED)]
 
 
 def about_run(result: RunResult, note: Note, now: float) -> list[Content]:
-    """What a row has no room for: which run it is, how it came out, and what is said of it. `now` is Unix time."""
+    """Details of a run: name, result and note. `now` is Unix time."""
     head: list[Part] = [(result.configuration.label, "bold"), f" on {result.cluster}   run {result.id}"]
     head.append((f"   {PROCEDURES[result.procedure].title}, {local_time(result.made_at, now)}", MUTED))
     verdict = result.verdict
     if result.state != "done" or verdict is None:
-        why = result.record.state.no_verdict or "It was not judged."
-        says = line(("No verdict: ", MUTED), why.removeprefix("No verdict: ")) if result.state == "done" else line(why)
+        reason = result.record.state.no_verdict or "The run was not judged."
+        text = reason.removeprefix("No verdict: ")
+        outcome = line(("No verdict: ", MUTED), text) if result.state == "done" else line(reason)
     else:
-        says = line(f"{step_time(verdict.measured_s)} against {verdict.against}. {' '.join(verdict.reasons)}")
+        outcome = line(f"{step_time(verdict.measured_s)} against {verdict.against}. {' '.join(verdict.reasons)}")
     unknown = unknown_words(result.validity)
     more = [line((unknown, MUTED))] if unknown else []
-    return [line(*head), says, *more, *([line((note.words, "$text-accent"))] if note else [])]
+    return [line(*head), outcome, *more, *([line((note.words, "$text-accent"))] if note else [])]
 
 
 def change_words(repeats: Group, change: ChangePoint, now: float, *, named: bool) -> str:
-    """`8.2 % slower since 12 Nov, run k3f9a2 (2.012 s → 2.177 s)`; `named`: with what it is. `now` is Unix time."""
+    """Text such as `8.2 % slower since 12 Nov, run k3f9a2 (2.012 s → 2.177 s)`.
+
+    `named`: with the label of the repeats. `now` is Unix time.
+    """
     first = repeats.runs[change.at]
     word = "slower" if change.percent > 0 else "faster"
     figures = f"{step_time(change.before)} → {step_time(change.after)}"
@@ -293,12 +297,12 @@ def change_words(repeats: Group, change: ChangePoint, now: float, *, named: bool
 
 
 def _trend(group: ResultGroup, span: Span, cells: int) -> Cell:
-    """The step times over the span, drawn."""
+    """Chart of the step times over the span."""
     return Toned(spark(group.relative, span, cells), _change_tone(group))
 
 
 def _change(group: ResultGroup, now: float) -> Cell:
-    """Since when the step times are others; `now` is Unix time."""
+    """Direction and date of the last change; `now` is Unix time."""
     if not group.changed:
         return ""
     repeats, change = group.changed[-1]
@@ -307,19 +311,19 @@ def _change(group: ResultGroup, now: float) -> Cell:
 
 
 def _change_tone(group: ResultGroup) -> Tone:
-    """A step time that became longer is a warning."""
+    """A warning if the step time became longer."""
     return "warning" if group.changed and group.changed[-1][1].percent > 0 else "plain"
 
 
 def spark(values: Sequence[tuple[float, float]], span: Span, cells: int) -> str:
-    """(Unix time, step time ÷ mean) over a span, one character for each part of it.
+    """A sparkline of `cells` characters from pairs (Unix time, step time ÷ mean).
 
-    A part with several runs shows their mean, one without any is blank.
+    A character shows the mean of the runs in its part of the span; it is blank without a run.
     """
     parts: list[list[float]] = [[] for _ in range(cells)]
-    for at, value in values:
-        if at >= span.begin:
-            parts[min(int((at - span.begin) / (span.end - span.begin) * cells), cells - 1)].append(value)
+    for time, value in values:
+        if time >= span.begin:
+            parts[min(int((time - span.begin) / (span.end - span.begin) * cells), cells - 1)].append(value)
     means = [sum(part) / len(part) if part else None for part in parts]
     known = [mean for mean in means if mean is not None]
     if not known:
@@ -332,7 +336,7 @@ def spark(values: Sequence[tuple[float, float]], span: Span, cells: int) -> str:
 
 
 def _count(group: ResultGroup) -> Cell:
-    """`9`, or `7/9` where not all count."""
+    """`9`, or `7/9` if not all runs are valid."""
     return f"{len(group.runs)}" if group.counted == len(group.runs) else f"{group.counted}/{len(group.runs)}"
 
 
@@ -344,7 +348,7 @@ def _range(group: ResultGroup) -> Cell:
 
 
 def _verdicts(group: ResultGroup) -> Cell:
-    """The worst verdict, and how many have it where not all do."""
+    """The worst verdict, with its number if not all runs have it."""
     worst, total = group.worst, sum(group.verdicts.values())
     if worst is None:
         return None

@@ -15,15 +15,15 @@ from llmb_tui.language.states import state_label
 from llmb_tui.language.text import plural
 from llmb_tui.launch.run import Run
 from llmb_tui.ui.text import MUTED, line, lines
-from llmb_tui.ui.units import filled
-from llmb_tui.ui.widgets.run_header import what_runs
+from llmb_tui.ui.units import bar_cells
+from llmb_tui.ui.widgets.run_header import run_title
 
 _BAR_CELLS = 4
 _NAMED_IN_QUESTION = 8
 
 
 def _progress_bar(row: RunRow) -> Cell:
-    return Toned(filled(row.steps_done or 0, row.steps_total or 0, _BAR_CELLS), "active")
+    return Toned(bar_cells(row.steps_done or 0, row.steps_total or 0, _BAR_CELLS), "active")
 
 
 def screen_columns(table: RunTable, clock: Callable[[], float] | None = None) -> list[Column]:
@@ -65,7 +65,7 @@ def cancel_question(runs: Sequence[Run]) -> Content:
     rows = [line(f"{'; '.join(actions)}?"), Content("")]
     for run in named:
         job = f"{', '.join(run.job_ids) or state_label('intended').word:<13}"
-        rows.append(line((job, "bold"), f"  {what_runs(run)} · {run.cluster}"))
+        rows.append(line((job, "bold"), f"  {run_title(run)} · {run.cluster}"))
     if len(runs) > len(named):
         rows.append(line((f"and {len(runs) - len(named)} more", MUTED)))
     rows += [Content(""), *(line((words.cancelling, MUTED)) for words in jobs)] if jobs else []

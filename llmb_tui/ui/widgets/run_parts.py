@@ -1,4 +1,4 @@
-"""`RunPart`: a widget that shows one side of the screen's run. Two of them: what it reaches so far, and the verdict."""
+"""`RunPart`: a widget that shows a part of the screen's run; `Metrics` and `VerdictCard`."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _STRIP_HEIGHT = 2
 
 
 class RunPart(Widget):
-    """Bound to the run screen's two values; asks nobody for more, and is painted again when it shows something else.
+    """A widget bound to the run and the state of the run screen; it is repainted only if its content changes.
 
-    A run has up to ten states a second, and most of them differ in what one part shows, or none.
+    A run has up to ten states a second, and most of them change the content of one part or of none.
     """
 
     training_run: var[Run | None] = var[Run | None](None)
     """None until the run is loaded."""
     run_state: var[RunState | None] = var[RunState | None](None)
-    """None until the monitor has published."""
+    """None until the monitor has published a state."""
     _shown: tuple[object, Content] | None = None
 
     def render(self) -> Content:
@@ -39,17 +39,17 @@ class RunPart(Widget):
         if run is None:
             return Content("")
         state = state or RunState(run.id)
-        drawn_from = (run, self.of_state(state), self.content_size)
-        if self._shown is None or self._shown[0] != drawn_from:
-            self._shown = drawn_from, self.draw(run, state)
+        key = (run, self.shown_values(state), self.content_size)
+        if self._shown is None or self._shown[0] != key:
+            self._shown = key, self.draw(run, state)
         return self._shown[1]
 
-    def of_state(self, state: RunState) -> object:
-        """What of a state it shows: where this is the same, it is not drawn again."""
+    def shown_values(self, state: RunState) -> object:
+        """The values of a state that the part shows; it is drawn again only if they change."""
         return state
 
     def draw(self, run: Run, state: RunState) -> Content:
-        """What it shows of a run that is loaded."""
+        """Content of the part for a loaded run."""
         raise NotImplementedError
 
     def watch_training_run(self, run: Run | None) -> None:  # noqa: ARG002 - for subclasses
@@ -59,14 +59,14 @@ class RunPart(Widget):
         self._changed()
 
     def _changed(self) -> None:
-        """The run or its state is another one: paint, unless that shows the same."""
+        """Repaint after a change of run or state, unless the content is the same."""
         before = self._shown
         if before is None or not self.render().is_same(before[1]):
             self.refresh()
 
 
 class RunCard(RunPart):
-    """A part in a frame, beside others."""
+    """A part with a frame and a title."""
 
     DEFAULT_CSS = """
     RunCard {
@@ -79,14 +79,14 @@ class RunCard(RunPart):
     """
 
     def update_title(self, title: str) -> None:
-        if title != self.border_title:  # assigned, all of it is painted again
+        if title != self.border_title:  # an assignment repaints the whole card
             self.border_title = title
 
 
 def metric_rows(progress: Progress, plan: Plan, trend: Trend = "") -> list[tuple[str, str, str]]:
-    """(name, value so far, expected value) for each metric; a value that is not known is `–`."""
+    """(name, value so far, expected value) for each metric; an unknown value is `–`."""
     last, estimate = progress.last, plan.estimate
-    # Neither is the step time of the run: that is what the recipe's rule gives, in the verdict.
+    # Neither is the run's step time by the recipe's rule, which is in the verdict.
     name, step_time_s = "median step", progress.median_s
     if step_time_s is None:
         name, step_time_s = "last step", last.step_time_s if last else None
@@ -107,16 +107,16 @@ def metric_rows(progress: Progress, plan: Plan, trend: Trend = "") -> list[tuple
 
 
 def metrics_card(rows: list[tuple[str, str, str]], width: int) -> Content:
-    """One line for each metric: names left, values right-aligned, expected values if they all have room."""
+    """One line for each metric, with the expected values if all of them fit."""
     names = max(len(name) for name, _, _ in rows) + 2
     values = max(9, *(len(value) for _, value, _ in rows))
     plain = [Content.assemble((name.ljust(names), MUTED), (value.rjust(values), "bold")) for name, value, _ in rows]
-    words = [expected if expected.startswith("of ") else f"expected {expected}" for _, _, expected in rows]
-    whole = [
-        row + Content.styled(f"  {word}", MUTED) if expected else row
-        for row, word, (_, _, expected) in zip(plain, words, rows, strict=True)
+    notes = [expected if expected.startswith("of ") else f"expected {expected}" for _, _, expected in rows]
+    full = [
+        row + Content.styled(f"  {note}", MUTED) if expected else row
+        for row, note, (_, _, expected) in zip(plain, notes, rows, strict=True)
     ]
-    return Content("\n").join(whole if max(row.cell_length for row in whole) <= width else plain)
+    return Content("\n").join(full if max(row.cell_length for row in full) <= width else plain)
 
 
 def metrics_strip(rows: list[tuple[str, str, str]], width: int) -> Content:
@@ -132,10 +132,10 @@ def metrics_strip(rows: list[tuple[str, str, str]], width: int) -> Content:
 
 
 def loss_trend(before: float | None, now: float | None) -> Trend:
-    """The direction from one loss to a later one; nothing where one is missing or not finite."""
+    """Direction from one loss to a later one; empty if one is missing or not finite."""
     if before is None or now is None or not (math.isfinite(before) and math.isfinite(now)):
         return ""
-    if abs(now - before) < 0.005:  # the last shown digit
+    if abs(now - before) < 0.005:  # half of the last shown digit
         return "→"
     return "↓" if now < before else "↑"
 
@@ -145,13 +145,13 @@ def _figure(value: float | None, write: Callable[[float], str]) -> str:
 
 
 class Metrics(RunCard):
-    """The metrics of the run that the screen shows; one line where the widget is that low."""
+    """The metrics of the screen's run; in one line if the widget is too low for a card."""
 
     def __init__(self) -> None:
         super().__init__()
         self._trend: Trend = ""
         self._loss: float | None = None
-        """The one that the trend began at: from step to step a loss may change by less than is shown."""
+        """Loss at the start of the trend: from step to step a loss may change by less than the shown digits."""
 
     def watch_run_state(self, before: RunState | None, now: RunState | None) -> None:
         if now and (last := now.progress.last):
@@ -161,7 +161,7 @@ class Metrics(RunCard):
         self.update_title("measured" if now and now.stage in ENDED else "so far")
         super().watch_run_state(before, now)
 
-    def of_state(self, state: RunState) -> object:
+    def shown_values(self, state: RunState) -> object:
         return state.progress, self._trend
 
     def draw(self, run: Run, state: RunState) -> Content:
@@ -171,27 +171,27 @@ class Metrics(RunCard):
 
 
 def result_word(verdict: Verdict) -> Content:
-    """Glyph and word; the word alone says it all."""
-    words, style = state_part(verdict_label(verdict.result))
-    return Content.styled(words, f"bold {style}")
+    """Glyph and word of a verdict."""
+    text, style = state_part(verdict_label(verdict.result))
+    return Content.styled(text, f"bold {style}")
 
 
-def verdict_card(state: RunState, against: str, procedure: str) -> Content:
-    """The verdict with its ratio, its rule and its reasons; or why there is none. `against` names what 100 % is."""
+def verdict_card(state: RunState, reference: str, procedure: str) -> Content:
+    """The verdict with ratio, rule and reasons, or why there is none. `reference`: name of the speed that is 100 %."""
     if (verdict := state.verdict) is None:
         return line((state.no_verdict or "No verdict yet.", MUTED))
     doubtful = verdict.result != "PASS"
     unknown = ", ".join(check.id for check in state.validity if check.outcome == "unknown")
     return lines(
-        Content.assemble(result_word(verdict), f"   {ratio_text(verdict, against)}"),
+        Content.assemble(result_word(verdict), f"   {ratio_text(verdict, reference)}"),
         line(f"{_measured(verdict)} against {verdict.against}"),
-        line((f"counts: {verdict.rule} · {procedure}", MUTED)),
+        line((f"judged by: {verdict.rule} · {procedure}", MUTED)),
         *(line((reason, "$text-warning" if doubtful else MUTED)) for reason in verdict.reasons),
-        *([line((f"Not checked: {unknown}. The report says what each needs.", MUTED))] if unknown else []),
+        *([line((f"Not checked: {unknown}. The report lists what each check needs.", MUTED))] if unknown else []),
     )
 
 
-def verdict_strip(state: RunState, against: str, procedure: str, width: int) -> Content:
+def verdict_strip(state: RunState, reference: str, procedure: str, width: int) -> Content:
     """The verdict in one line."""
     verdict = state.verdict
     if verdict is None:
@@ -199,7 +199,7 @@ def verdict_strip(state: RunState, against: str, procedure: str, width: int) -> 
     else:
         rule = f"   {verdict.rule} · {procedure}"
         strip = Content.assemble(("" if state.stage in ENDED else "so far ", MUTED), result_word(verdict), "   ")
-        strip += line(f"{ratio_text(verdict, against)}   {_measured(verdict)}", (rule, MUTED))
+        strip += line(f"{ratio_text(verdict, reference)}   {_measured(verdict)}", (rule, MUTED))
     return strip.truncate(width, ellipsis=True)
 
 
@@ -207,23 +207,23 @@ def _measured(verdict: Verdict) -> str:
     return f"{'' if verdict.by_rule else 'median '}{step_time(verdict.measured_s)}"
 
 
-def ratio_text(verdict: Verdict, against: str) -> str:
-    """`98.5 % of published`: the speed reached as a part of the expected one."""
-    return f"{percent(verdict.ratio * 100)} of {against}"
+def ratio_text(verdict: Verdict, reference: str) -> str:
+    """Speed as a share of the expected one, such as `98.5 % of published`."""
+    return f"{percent(verdict.ratio * 100)} of {reference}"
 
 
 class VerdictCard(RunCard):
-    """The verdict of the run that the screen shows; one line where the widget is that low."""
+    """The verdict of the screen's run; in one line if the widget is too low for a card."""
 
     def watch_run_state(self, before: RunState | None, now: RunState | None) -> None:
         self.update_title("verdict" if now and now.stage in ENDED else "verdict so far")
         super().watch_run_state(before, now)
 
-    def of_state(self, state: RunState) -> object:
+    def shown_values(self, state: RunState) -> object:
         return state.verdict, state.no_verdict, state.stage, state.validity
 
     def draw(self, run: Run, state: RunState) -> Content:
-        against = method_phrase(run.plan.estimate.method) if run.plan.estimate else "expected"
+        reference = method_phrase(run.plan.estimate.method) if run.plan.estimate else "expected"
         if self.content_size.height < _STRIP_HEIGHT:
-            return verdict_strip(state, against, PROCEDURES[run.procedure].title, self.content_size.width)
-        return verdict_card(state, against, PROCEDURES[run.procedure].title)
+            return verdict_strip(state, reference, PROCEDURES[run.procedure].title, self.content_size.width)
+        return verdict_card(state, reference, PROCEDURES[run.procedure].title)

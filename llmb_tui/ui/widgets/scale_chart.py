@@ -1,4 +1,4 @@
-"""`ScaleChart`: step time and MFU over the number of GPUs. `scale_lines` draws it; the widget only colours it."""
+"""`ScaleChart`: step time and MFU over the number of GPUs. `scale_lines` draws it, the widget colours it."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from textual.widget import Widget
 from llmb_tui.answers.writers import plot
 from llmb_tui.answers.writers.plot import UNICODE, Glyphs, Part
 from llmb_tui.language.quantities import percent_digits, step_time_digits
-from llmb_tui.ui.text import painted
+from llmb_tui.ui.text import chart_content
 
 if TYPE_CHECKING:
     from llmb_tui.plan.over_scale import AtScale
     from llmb_tui.plan.plan import Estimate
 
-# Free columns beside the outermost points, for the ends of their labels.
+# Free columns outside the outermost points, for the ends of their labels.
 _MARGIN = 2
 _LABELS = 5
-"""Cells left of a plot that the words `MFU %` need."""
+"""Cells left of a plot, as wide as the label `MFU %`."""
 _TWO_FROM_HEIGHT = 14
 LEAST_HEIGHT = 6
-"""Below this many lines there is nothing to see in it."""
+"""Minimum height of the chart in lines."""
 Values = tuple[float, float, float]
 """Low end of the band, value, high end of the band."""
 
@@ -43,11 +43,11 @@ class ScaleAxis:
         free = self.width - 1 - 2 * _MARGIN
         return _MARGIN + (round((math.log2(gpus) - first) / (last - first) * free) if last > first else free // 2)
 
-    def row_of_words(self, word: Callable[[AtScale], str], first: int) -> str:
-        """A word under each point that has room for it; the chosen scale's before the others."""
+    def label_row(self, label: Callable[[AtScale], str], first: int) -> str:
+        """Labels under the points, as many as fit; the scale `first` gets its label before the others."""
         cells = [" "] * self.width
         for point in sorted(self.points, key=lambda point: point.gpus != first):
-            text = word(point)
+            text = label(point)
             start = min(max(self.column(point.gpus) - len(text) // 2, 0), self.width - len(text))
             if start >= 0 and not "".join(cells[max(start - 1, 0) : start + len(text) + 1]).strip():
                 cells[start : start + len(text)] = text
@@ -57,16 +57,16 @@ class ScaleAxis:
 def scale_lines(
     points: Sequence[AtScale], chosen: int, size: tuple[int, int], glyphs: Glyphs = UNICODE
 ) -> list[list[Part]]:
-    """The chart as `height` lines of parts; the parts of a line are exactly `width` cells together.
+    """The chart as `height` lines of parts; the parts of each line fill exactly `width` cells.
 
-    `chosen` is the scale that was chosen, `size` (width, height) in cells. MFU has a plot of its own where two fit,
-    and stands in figures under the scales where they do not.
+    `chosen`: the chosen scale. `size`: (width, height) in cells. MFU has a second plot if the height allows it; if not,
+    its figures are under the scales.
     """
     width, height = size
     legend = f"{glyphs.full} published {glyphs.hollow} estimated {glyphs.band} band"
     if not points or height < LEAST_HEIGHT:
-        words = "no step time over the GPUs can be given" if not points else ""
-        return [plot.text_row(words if row == 0 else "", width) for row in range(height)]
+        text = "no step time estimate at any scale" if not points else ""
+        return [plot.text_row(text if row == 0 else "", width) for row in range(height)]
     two = height >= _TWO_FROM_HEIGHT
     estimates = [point.estimate for point in points]
     times = [(estimate.low_s, estimate.step_time_s, estimate.high_s) for estimate in estimates]
@@ -78,10 +78,10 @@ def scale_lines(
     lines += _plot(axis, times, chosen, height - 3 - rows if two else rows, glyphs)
     if two:
         lines += [plot.text_row("MFU, %", width), *_plot(axis, shares, chosen, rows, glyphs)]
-    gpus = axis.row_of_words(lambda point: f"[{point.gpus}]" if point.gpus == chosen else str(point.gpus), chosen)
+    gpus = axis.label_row(lambda point: f"[{point.gpus}]" if point.gpus == chosen else str(point.gpus), chosen)
     lines.append(plot.text_row(f"{'GPUs':<{labels + 2}}{gpus}", width))
     if not two:
-        figures = axis.row_of_words(lambda point: percent_digits(point.estimate.mfu_pct), chosen)
+        figures = axis.label_row(lambda point: percent_digits(point.estimate.mfu_pct), chosen)
         lines.append(plot.text_row(f"{'MFU %':<{labels + 2}}{figures}", width))
     return lines
 
@@ -105,7 +105,7 @@ def _plot(axis: ScaleAxis, values: Sequence[Values], chosen: int, rows: int, gly
 
 
 def _band_at(column: int, columns: Sequence[int], values: Sequence[Values]) -> tuple[float, float]:
-    """The band between two points, straight on the logarithmic axis."""
+    """The band between two points, interpolated linearly on the logarithmic axis."""
     right = next(index for index, known in enumerate(columns) if known >= column)
     left = max(right - 1, 0)
     span = columns[right] - columns[left]
@@ -115,17 +115,17 @@ def _band_at(column: int, columns: Sequence[int], values: Sequence[Values]) -> t
 
 
 def _mfu(estimate: Estimate) -> Values:
-    """The slower the step, the lower the MFU."""
+    """MFU with its band: the longer the step, the lower the MFU."""
     work = estimate.mfu_pct * estimate.step_time_s
     return work / estimate.high_s, estimate.mfu_pct, work / estimate.low_s
 
 
 class ScaleChart(Widget):
-    """The chart of the selection that is previewed."""
+    """The chart of the previewed selection."""
 
     points: reactive[tuple[AtScale, ...]] = reactive["tuple[AtScale, ...]"](())
     chosen: reactive[int] = reactive(0)
 
     def render(self) -> Content:
         size = self.content_size
-        return painted(scale_lines(self.points, self.chosen, (size.width, size.height), plot.terminal_glyphs()))
+        return chart_content(scale_lines(self.points, self.chosen, (size.width, size.height), plot.terminal_glyphs()))

@@ -1,4 +1,4 @@
-"""`QuietScrollBar`: a scrollbar that is painted when its thumb looks otherwise, and not at each line that comes."""
+"""`QuietScrollBar`: a scrollbar that is repainted only when its thumb looks different, not for each new line."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from math import ceil
 from textual.reactive import Reactive
 from textual.scrollbar import ScrollBar
 
-# As finely as Textual draws the ends of the thumb.
+# Textual's resolution of the ends of the thumb.
 _PARTS_OF_CELL = 8
 
 
 class QuietScrollBar(ScrollBar):
-    """Textual's is painted whole at each new number. At the end of a long log none of them is seen."""
+    """Textual's scrollbar is repainted at each new number, which changes nothing at the end of a long log."""
 
     window_virtual_size: Reactive[int] = Reactive(100, repaint=False)
     position: Reactive[float] = Reactive(0.0, repaint=False)
 
     _thumb: tuple[int, int] | None = None
 
-    def settle(self) -> None:
-        """The numbers are as they shall be: paint what they change."""
-        thumb = self._placed()
+    def update_thumb(self) -> None:
+        """Repaint if the new numbers change the thumb."""
+        thumb = self._thumb_place()
         if thumb != self._thumb:
             self._thumb = thumb
             self.refresh()
 
-    def _placed(self) -> tuple[int, int] | None:
-        """Where the thumb begins and how long it is, as `ScrollBarRender` draws it; None for none."""
+    def _thumb_place(self) -> tuple[int, int] | None:
+        """Start and length of the thumb, in eighths of a cell, as `ScrollBarRender` draws it; None without a thumb."""
         height, window, lines = self.size.height, self.window_size, self.window_virtual_size
         if not height or not 0 < window < lines:
             return None

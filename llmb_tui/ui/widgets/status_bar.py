@@ -1,4 +1,4 @@
-"""`StatusBar`: the one line at the top: what, and on which cluster. A cluster's notice is always in it."""
+"""`StatusBar`: the top line with the selection and the cluster. The cluster's notice is always shown."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ if TYPE_CHECKING:
     from llmb_tui.language.states import ProbeState
     from llmb_tui.wizard.state import WizardState
 
-# In a narrower terminal the rail's one line says what is chosen.
+# In a narrower terminal the rail's line shows the selection.
 _ABOUT_FROM_WIDTH = 100
 
 
 def notice(profile: ClusterProfile, observed: bool) -> str:
-    """What its profile wants said, and that it is only looked at; empty for nothing."""
-    return " · ".join(filter(None, (profile.notice, "observer mode" if observed else "")))
+    """Notice of a cluster's profile, and `read-only` if the program must not change it; may be empty."""
+    return " · ".join(filter(None, (profile.notice, "read-only" if observed else "")))
 
 
 class StatusBar(Widget):
-    """Name of the program, what is chosen, the cluster with the state of its connection and its notice."""
+    """Name of the program, the selection, and the cluster with its notice and the state of its connection."""
 
     state: var[WizardState | None] = var["WizardState | None"](None)
     about: reactive[str] = reactive("")
     cluster: reactive[str] = reactive("")
     link: reactive[ProbeState] = reactive["ProbeState"]("none")
     health: reactive[LinkHealth | None] = reactive["LinkHealth | None"](None)
-    """How the connection is by its own heartbeat; None while there is none."""
+    """Health of the connection by its heartbeat; None without a connection."""
     notice: reactive[str] = reactive("")
 
     def watch_state(self, state: WizardState | None) -> None:
         if state is None:
             return
-        from llmb_tui.wizard.gates import observed
+        from llmb_tui.wizard.gates import read_only_reason
 
         full, profile = state.proposal.full, state.proposal.profile
         workload = (full.recipe or "").partition("@")[0]
@@ -50,12 +50,12 @@ class StatusBar(Widget):
         )
         name, link = (profile.name, state.cluster.link) if profile else ("", "none")
         if name != self.cluster:
-            self.health = None  # that of another one's connection
+            self.health = None  # it belongs to the connection of the cluster before
         self.cluster, self.link = name, link
-        self.notice = notice(profile, bool(observed(state))) if profile else ""
+        self.notice = notice(profile, bool(read_only_reason(state))) if profile else ""
 
     def render(self) -> Content:
-        """Left the name, in the middle the choice, right the cluster; the choice gives way first."""
+        """The name left, the selection in the middle, the cluster right; without room the selection is left out."""
         left = line((" llmb-tui", "bold"))
         right = self._cluster()
         room = self.size.width - left.cell_length - right.cell_length
@@ -72,13 +72,13 @@ class StatusBar(Widget):
             label = probe_label(self.link)
             word = label.word if self.link in ("connecting", "failed") else ""
         else:
-            label, word = _felt(self.health, wide)
+            label, word = _health_label(self.health, wide)
         notice = line((f" {self.notice} ", "reverse"), "  ") if self.notice else Content("")
         return notice + line(state_mark(label), self.cluster, f" {word}" if word else "", " ")
 
 
-def _felt(health: LinkHealth, wide: bool) -> tuple[Label, str]:
-    """State of a connection that was made, and its words; few words unless there is room."""
+def _health_label(health: LinkHealth, wide: bool) -> tuple[Label, str]:
+    """Label of an established connection and its text, which is short unless `wide`."""
     label = link_label(health.state)
     if health.state == "live":
         if health.note:  # an answer is late

@@ -1,4 +1,4 @@
-"""`StepChart`: step time over the steps, with the expected band. `chart_lines` draws it; the widget only colours it."""
+"""`StepChart`: step time over the steps, with the expected band. `chart_lines` draws it, the widget colours it."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from llmb_tui.language.states import method_phrase
 from llmb_tui.language.ticks import round_steps
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.plan import Estimate
-from llmb_tui.ui.text import painted
+from llmb_tui.ui.text import chart_content
 from llmb_tui.ui.widgets.run_parts import RunCard
 from llmb_tui.watch.state import RunState
 
 _X_AXIS_FROM_HEIGHT = 6
 _NOW_CELLS = 5
-"""For the newest step time: a value with fewer digits must not move the line."""
+"""Cells of the newest step time, so that a value with fewer digits does not move the line."""
 
 
 def make_scale(values: Sequence[float], expected: tuple[float, float] | None, rows: int) -> Scale:
-    """A scale with round labels, of what is shown; the rest are arrows at the edge."""
+    """A scale with round labels for the shown values; outliers become arrows at the edge."""
     shown = shown_values(values, expected)
     return plot.round_scale(min(shown), max(shown), rows)
 
 
 def columns(step_times: Iterable[tuple[int, float]], last_step: int, width: int) -> list[float]:
-    """One value for each column from the first step to the newest: the median of its steps, or the value held."""
+    """One value for each column from the first step to the newest: the median of its steps, else the value before."""
     buckets: dict[int, list[float]] = {}
     for index, seconds in step_times:
         column = round(index * (width - 1) / last_step) if last_step else 0
         buckets.setdefault(min(column, width - 1), []).append(seconds)
     if not buckets:
         return []
-    held = median(buckets[min(buckets)])
+    value = median(buckets[min(buckets)])
     values = []
     for column in range(max(buckets) + 1):
-        held = median(buckets[column]) if column in buckets else held
-        values.append(held)
+        value = median(buckets[column]) if column in buckets else value
+        values.append(value)
     return values
 
 
@@ -53,14 +53,14 @@ def chart_lines(
     size: tuple[int, int],
     glyphs: Glyphs = UNICODE,
 ) -> list[list[Part]]:
-    """The chart as `height` lines of parts; the parts of a line are exactly `width` cells together.
+    """The chart as `height` lines of parts; the parts of each line fill exactly `width` cells.
 
     `step_times` are (0-based step, seconds), `expected` the band's (low, high) in seconds or None, `total` the
     number of steps of the run (None: the newest step is the right edge), `size` (width, height) in cells.
     """
     width, height = size
     if not step_times and expected is None:
-        text = "no step yet"
+        text = "no steps yet"
         return [plot.text_row((text if line == height // 2 else "").center(width), width) for line in range(height)]
     with_x_axis = height >= _X_AXIS_FROM_HEIGHT
     scale = make_scale([seconds for _, seconds in step_times], expected, height - with_x_axis)
@@ -85,7 +85,7 @@ def chart_lines(
 
 
 def expected_caption(estimate: Estimate | None, width: int, glyphs: Glyphs = UNICODE) -> str:
-    """What the band is, or that there is none; shorter where the width is small."""
+    """Caption of the band, without its method if the width is too small."""
     if estimate is None:
         return "no expected step time"
     short = f"{glyphs.band} expected {step_time_range(estimate.low_s, estimate.high_s)}"
@@ -103,17 +103,17 @@ def _draw_line(canvas: Canvas, scale: Scale, values: Sequence[float], glyphs: Gl
         else:
             canvas[row][column] = (glyphs.flat, "line")
         if before is not None and before != row:
-            leave, arrive = glyphs.down if row < before else glyphs.up
-            canvas[before][column] = (leave, "line")
+            start, end = glyphs.down if row < before else glyphs.up
+            canvas[before][column] = (start, "line")
             if exact == row:
-                canvas[row][column] = (arrive, "line")
+                canvas[row][column] = (end, "line")
             for between in range(min(row, before) + 1, max(row, before)):
                 canvas[between][column] = (glyphs.upright, "line")
         before = row
 
 
 def _x_labels(last_step: int, width: int) -> str:
-    """Round step numbers under their columns, as the log counts them, with their name at the left."""
+    """Round iteration numbers under their columns, counted as in the log, after the word `iteration`."""
     if last_step == 0:
         return "iteration 0"
     spacing = max(last_step * 8 / width, 1)
@@ -128,14 +128,14 @@ def _x_labels(last_step: int, width: int) -> str:
 
 
 class StepChart(RunCard):
-    """The chart of the run that the screen shows."""
+    """The step chart of the screen's run."""
 
     DEFAULT_CSS = "StepChart { padding: 0; }"
 
     def on_mount(self) -> None:
         self.border_title = "step time, s"
 
-    def of_state(self, state: RunState) -> object:
+    def shown_values(self, state: RunState) -> object:
         return state.progress.step_times_s, state.progress.steps_total
 
     def draw(self, run: Run, state: RunState) -> Content:
@@ -147,7 +147,7 @@ class StepChart(RunCard):
             (self.content_size.width, self.content_size.height),
             plot.terminal_glyphs(),
         )
-        return painted(lines)
+        return chart_content(lines)
 
     def _entitle(self) -> None:
         if self.training_run is not None:

@@ -1,4 +1,4 @@
-"""What the suite screens say: the rows of a suite that is chosen or was submitted, and the sums. Pure."""
+"""Texts of the suite screens: rows and sums of a draft and of a submitted suite. Pure."""
 
 from __future__ import annotations
 
@@ -31,30 +31,32 @@ from llmb_tui.ui.widgets.texts import Paragraph, fact
 if TYPE_CHECKING:
     from llmb_tui.suites.submissions import SuiteSubmissionProgress
 
-_STANDING = re.compile(r"\d+ of \d+ runs? done")
-"""What a submission says while it can send nothing: how the suite stood then."""
+_WAITING = re.compile(r"\d+ of \d+ runs? done")
+"""Text of a submission that waits: the state of the suite at that time."""
+
+
+_PLUS_OVERHEAD = ", plus start-up and queue"
 
 
 class DraftRow(NamedTuple):
-    """A row of a suite that is being chosen."""
+    """A row of a suite before its submission."""
 
     planned: PlannedRow
     label: str
-    out: bool
-    """Taken out."""
+    excluded: bool
 
 
 def draft_things(plan: DraftPlan) -> dict[Key, DraftRow]:
-    """The rows by their keys."""
+    """Rows by key."""
     return {row.row.key: DraftRow(row, plan.labels[row.row.key], plan.is_out(row)) for row in plan.rows}
 
 
-def _quiet_if_out(value: Callable[[PlannedRow], Cell]) -> Callable[[DraftRow], Cell]:
-    """The cell of a planned row, faint in a row that is taken out."""
+def _quiet_if_excluded(value: Callable[[PlannedRow], Cell]) -> Callable[[DraftRow], Cell]:
+    """Cell of a planned row, quiet if the row is excluded."""
 
     def cell(row: DraftRow) -> Cell:
-        made = value(row.planned)
-        return Toned(cell_text(made), "quiet") if row.out else made
+        shown = value(row.planned)
+        return Toned(cell_text(shown), "quiet") if row.excluded else shown
 
     return cell
 
@@ -75,11 +77,11 @@ def _source(planned: PlannedRow) -> Cell:
 
 
 def _mark(row: DraftRow) -> Cell:
-    if row.out:
+    if row.excluded:
         return Toned("–", "quiet")
     if row.planned.blockers:
         worst = severity_label("error")
-    elif any(one.severity == "warning" for one in row.planned.notes):
+    elif any(note.severity == "warning" for note in row.planned.notes):
         worst = severity_label("warning")
     else:
         return ""
@@ -88,46 +90,46 @@ def _mark(row: DraftRow) -> Cell:
 
 DRAFT: tuple[Column, ...] = (
     Column("", _mark, "mark", 1),
-    Column("run", lambda row: Toned(row.label, "quiet" if row.out else "plain"), "run", 8),
-    Column("GPUs", _quiet_if_out(lambda row: str(row.row.selection.scale)), "gpus", 5, figures=True),
-    Column("nodes", _quiet_if_out(lambda row: str(row.plan.nodes)), "nodes", 5, figures=True),
-    Column("step, s", _quiet_if_out(lambda row: expected_cell(row.plan.estimate)), "step", 7, figures=True),
-    Column("band", _quiet_if_out(_band), "band", 13, figures=True, drop=1),
-    Column("", _quiet_if_out(_source), "source", 13, drop=2),
-    Column("GPU-h", _quiet_if_out(_hours), "hours", 7, figures=True),
-    Column("limit", _quiet_if_out(lambda row: Toned(row.plan.time_limit, "quiet")), "limit", 8, figures=True),
+    Column("run", lambda row: Toned(row.label, "quiet" if row.excluded else "plain"), "run", 8),
+    Column("GPUs", _quiet_if_excluded(lambda row: str(row.row.selection.scale)), "gpus", 5, figures=True),
+    Column("nodes", _quiet_if_excluded(lambda row: str(row.plan.nodes)), "nodes", 5, figures=True),
+    Column("step, s", _quiet_if_excluded(lambda row: expected_cell(row.plan.estimate)), "step", 7, figures=True),
+    Column("band", _quiet_if_excluded(_band), "band", 13, figures=True, drop=1),
+    Column("", _quiet_if_excluded(_source), "source", 13, drop=2),
+    Column("GPU-h", _quiet_if_excluded(_hours), "hours", 7, figures=True),
+    Column("limit", _quiet_if_excluded(lambda row: Toned(row.plan.time_limit, "quiet")), "limit", 8, figures=True),
 )
-"""The columns of the rows of a suite that is being chosen."""
+"""Columns of the rows of a suite before its submission."""
 
 
-def about_row(planned: PlannedRow, out: bool) -> tuple[Paragraph, ...]:
-    """The row under the cursor in words: what stands against it first."""
-    parts = [fact("run", (planned.row.key, "bold"), ("   taken out: x puts it back" if out else "", MUTED))]
+def about_row(planned: PlannedRow, excluded: bool) -> tuple[Paragraph, ...]:
+    """Details of the row under the cursor: problems and expected step time."""
+    parts = [fact("run", (planned.row.key, "bold"), ("   excluded · x: include" if excluded else "", MUTED))]
     for problem in (*planned.blockers, *planned.notes):
         parts.append(fact(severity_label(problem.severity).text, problem.reason, (f" {problem.fix}".rstrip(), MUTED)))
     if (estimate := planned.plan.estimate) is not None:
-        words = f"{estimate.step_time_text}, {step_time_range(estimate.low_s, estimate.high_s)}"
+        step = f"{estimate.step_time_text}, {step_time_range(estimate.low_s, estimate.high_s)}"
         method, anchor = f" {method_phrase(estimate.method)}", f", {estimate.anchor}"
-        parts.insert(1, fact("expected", words, (method, MUTED), (anchor, MUTED)))
+        parts.insert(1, fact("expected", step, (method, MUTED), (anchor, MUTED)))
     return tuple(parts)
 
 
 def draft_sums(plan: DraftPlan, nodes: Nodes) -> tuple[Paragraph, ...]:
-    """What stands against all of it, what it costs, how long it takes, and how it is sent."""
+    """Problems of the whole suite, its cost, its time, and the rules of its submission."""
     if plan.nothing is not None:
-        return (fact("✗ nothing", f"{plan.nothing.what} {plan.nothing.why}", (f" {plan.nothing.fix}", MUTED)),)
+        return (fact("✗ no runs", f"{plan.nothing.what} {plan.nothing.why}", (f" {plan.nothing.fix}", MUTED)),)
     if plan.sent is None:
-        return (fact("✗ nothing", "Every row is taken out."),)
+        return (fact("✗ no runs", "All rows are excluded."),)
     return (
-        *_against(plan),
-        fact("cost", *cost(plan.sent)),
-        fact("takes", *takes(plan.sent, nodes)),
-        fact("sent", plan.sent.suite.conduct),
+        *_blockers(plan),
+        fact("cost", *cost_parts(plan.sent)),
+        fact("time", *duration_parts(plan.sent, nodes)),
+        fact("submission", plan.sent.suite.conduct),
     )
 
 
-def cost(plan: SuitePlan) -> tuple[Part, ...]:
-    """How many runs, and their GPU-hours."""
+def cost_parts(plan: SuitePlan) -> tuple[Part, ...]:
+    """Number of runs and their GPU-hours."""
     most = f", at most {gpu_hours_digits(plan.most_gpu_hours)} by the time limits"
     unknown = f"; {plural(plan.without_estimate, 'run')} without an estimate by the time limit"
     return (
@@ -137,37 +139,33 @@ def cost(plan: SuitePlan) -> tuple[Part, ...]:
     )
 
 
-def takes(plan: SuitePlan, nodes: Nodes) -> tuple[Part, ...]:
-    """How long its steps take, one after the other and on the free nodes."""
-    parts: list[Part] = [f"{duration(plan.serial_s)} one after the other"]
+def duration_parts(plan: SuitePlan, nodes: Nodes) -> tuple[Part, ...]:
+    """Duration of the steps of all runs, in sequence and in parallel on the free nodes."""
+    parts: list[Part] = [f"{duration(plan.serial_s)} in sequence"]
     if nodes.free is None:
-        parts.append((", free nodes not known" + ": f asks the cluster" * nodes.askable, MUTED))
+        parts.append((", free nodes unknown" + " (f: ask the cluster)" * nodes.askable, MUTED))
     elif plan.parallel_s is None:
         parts.append((f", a run needs more than the {plural(nodes.free, 'free node')}", MUTED))
     else:
-        parts.append(f", {duration(plan.parallel_s)} on the {plural(nodes.free, 'free node')}")
-    return (*parts, ("; start-up and queue beside it", MUTED))
+        parts.append(f", {duration(plan.parallel_s)} in parallel on {plural(nodes.free, 'free node')}")
+    return (*parts, (_PLUS_OVERHEAD, MUTED))
 
 
-def _against(plan: DraftPlan) -> tuple[Paragraph, ...]:
-    """The suite's own blockers in words; how many rows have some."""
+def _blockers(plan: DraftPlan) -> tuple[Paragraph, ...]:
+    """Blockers of the suite itself, and the number of rows with blockers."""
     parts = []
     for problem in plan.sent.suite_blockers if plan.sent else ():
         parts.append(
             fact(severity_label("error").text, (problem.reason, "$text-error"), (f" {problem.fix}".rstrip(), MUTED))
         )
     if blocked := len(plan.blocked):
-        words = f"{plural(blocked, 'row')} cannot be run as they are"
-        parts.append(
-            fact(
-                severity_label("error").text, (words, "$text-error"), (": X takes them out, the cursor says why", MUTED)
-            )
-        )
+        rows, hint = f"{plural(blocked, 'row')} cannot be run", " (select a row for the reason · X: exclude them)"
+        parts.append(fact(severity_label("error").text, (rows, "$text-error"), (hint, MUTED)))
     return tuple(parts)
 
 
 def progress_things(progress: SuiteProgress, labels: Mapping[str, str]) -> dict[Key, RunRow]:
-    """The rows by their keys, each called as its label says. A run that is not done has its verdict so far."""
+    """Rows by key, named by their labels. An active run has its verdict so far."""
     rows: dict[Key, RunRow] = {}
     for row in progress.rows:
         planned, verdict = row.planned.row, row.record.state.verdict if row.record else None
@@ -177,7 +175,7 @@ def progress_things(progress: SuiteProgress, labels: Mapping[str, str]) -> dict[
 
 
 def _step(row: RunRow) -> Cell:
-    """The step time by the rule, or the median so far; before the submission what is expected."""
+    """Step time by the rule, or the median so far; before the submission the expected one."""
     step_time_s = row.median_s if row.step_time_s is None else row.step_time_s
     if step_time_s is not None:
         return Quantity(step_time_s, step_time_digits)
@@ -187,53 +185,50 @@ def _step(row: RunRow) -> Cell:
 
 
 def progress_columns() -> tuple[Column, ...]:
-    """The columns of the rows of a suite that was submitted."""
+    """Columns of the rows of a submitted suite."""
     columns = screen_columns("suite screen")
-    return tuple(replace(one, value=_step) if one.key == "step_time_s" else one for one in columns)
+    return tuple(replace(column, value=_step) if column.key == "step_time_s" else column for column in columns)
 
 
 def progress_sums(progress: SuiteProgress, sending: SuiteSubmissionProgress | None) -> tuple[Paragraph, ...]:
-    """How far it is, what is left, whether anything is being sent, and what it has answered."""
-    from llmb_tui.suites.outcome import outcome_of  # a suite that is being chosen has none
+    """Progress, remaining time, state of the submission, and outcome."""
+    from llmb_tui.suites.outcome import outcome_of  # only a submitted suite has an outcome
 
-    parts = [fact("so far", (progress.words, "bold"))]
+    parts = [fact("progress", (progress.words, "bold"))]
     if not progress.over:
-        parts.append(fact("left", *_left(progress)))
-    parts += _sending(progress, sending)
+        parts.append(fact("remaining", *_remaining(progress)))
+    parts += _submission(progress, sending)
     outcome = outcome_of(progress)
-    for at, words in enumerate(words for words in outcome.lines if words != progress.words):
-        style = STYLES[verdict_label(outcome.result).tone] if outcome.result and not at else ""
-        parts.append(fact("" if at else "answer", (words, style)))
+    for index, text in enumerate(text for text in outcome.lines if text != progress.words):
+        style = STYLES[verdict_label(outcome.result).tone] if outcome.result and not index else ""
+        parts.append(fact("" if index else "result", (text, style)))
     return tuple(parts)
 
 
-def _left(progress: SuiteProgress) -> tuple[Part, ...]:
-    parts: list[Part] = [gpu_hours(progress.gpu_hours_left), f", {duration(progress.serial_left_s)} in a row"]
+def _remaining(progress: SuiteProgress) -> tuple[Part, ...]:
+    parts: list[Part] = [gpu_hours(progress.gpu_hours_left), f", {duration(progress.serial_left_s)} in sequence"]
     if progress.left_s is not None:
-        parts.append(f", {duration(progress.left_s)} on its nodes and those that were free")
-    return (*parts, ("; start-up and queue beside it", MUTED))
+        parts.append(f", {duration(progress.left_s)} in parallel on its own and free nodes")
+    return (*parts, (_PLUS_OVERHEAD, MUTED))
 
 
-def _sending(progress: SuiteProgress, sending: SuiteSubmissionProgress | None) -> tuple[Paragraph, ...]:
+def _submission(progress: SuiteProgress, sending: SuiteSubmissionProgress | None) -> tuple[Paragraph, ...]:
     unsent, word = plural(progress.count("not sent"), "run"), row_label("not sent").word
     if sending is not None and sending.goes_on:
-        most, words = progress.plan.suite.at_most, sending.words or "connecting"
-        if _STANDING.match(words):  # the line above says it as it is now
-            words = f"waits until the next may be sent{f': at most {most} at a time' if most else ''}"
-        return (fact("sending", (words, "$text-accent")),)
+        most, status = progress.plan.suite.at_most, sending.words or "connecting"
+        if _WAITING.match(status):  # the line above has the current state
+            status = f"waiting to submit the next run{f' (at most {most} at a time)' if most else ''}"
+        return (fact("submitting", (status, "$text-accent")),)
     parts = []
     if sending is not None and (error := sending.error) is not None:
         parts.append(fact("✗ stopped", (error.what, "$text-error"), (f" {error.fix}".rstrip(), MUTED)))
     if progress.plan.suite.cancelled:
-        parts.append(fact(row_label("cancelled").word, f"{unsent} {word}, and none will be."))
+        parts.append(fact(row_label("cancelled").word, f"{unsent} will not be submitted."))
     elif progress.stopped:
-        parts.append(fact("stopped", f"{plural(progress.failures, 'failure')}: nothing more is sent."))
+        parts.append(fact("stopped", f"{plural(progress.failures, 'failure')}: no more runs will be submitted."))
     elif progress.count("not sent"):
-        what = "it" if progress.count("not sent") == 1 else "them"
-        parts.append(fact("next", f"{unsent} {word}: ", (f"s submits {what}", "bold"), "."))
+        parts.append(fact("next", f"{unsent} {word} · ", ("s: submit", "bold")))
     if (refused := progress.count("refused")) and not progress.plan.suite.cancelled:
-        again = f"s sends {'it' if refused == 1 else 'them'} again"
-        parts.append(
-            fact(row_label("refused").word, f"{plural(refused, 'run')}: ", (again, "bold"), ", c ends the suite.")
-        )
+        runs = plural(refused, "run")
+        parts.append(fact(row_label("refused").word, f"{runs} · ", ("s: submit again", "bold"), " · c: end the suite"))
     return tuple(parts)

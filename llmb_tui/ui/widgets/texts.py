@@ -1,7 +1,6 @@
-"""Text that is folded to the width it is given, or scrolled through.
+"""Widgets for text that is wrapped to their width or scrolled.
 
-A key must be answered within a frame, and most keys change a few lines of what is on the screen: only those are
-painted again.
+A key must take effect within a frame, and most keys change only a few lines of the screen: only those are repainted.
 """
 
 from __future__ import annotations
@@ -22,39 +21,39 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from llmb_tui.language.states import Severity, severity_label
-from llmb_tui.ui.text import MUTED, STYLES, Part, hanging, line, lines, state_mark
+from llmb_tui.ui.text import MUTED, STYLES, Part, hanging_paragraph, line, lines, state_mark
 
 if TYPE_CHECKING:
     from llmb_tui.plan.plan import Problem
 
 _LABEL = 13
 Paragraph = tuple[Content, Content]
-"""Its head, and the body that is folded beside it."""
+"""Head and body; the body is wrapped to the right of the head."""
 Rows = Callable[[int], list[Content]]
-"""The lines of a text at a width."""
+"""Function that returns the lines of a text for a width in cells."""
 
 
 def label(text: str, hint: str = "", *, first: bool = False, id: str | None = None) -> Static:  # noqa: A002 - Textual's
-    """The name of a field, with a hint; the `first` one has no blank line above it. Literals only.
+    """Label of a field, with a hint; the `first` one has no blank line above it. Literals only: the text is markup.
 
-    A class says so and not `:first-child`, by which Textual styles every label again whenever something is mounted.
+    `first` sets a class, since Textual styles all labels again at each mount if the style sheet has `:first-child`.
     """
-    words = f"[b]{text}[/b]  [dim]{hint}[/]" if hint else f"[b]{text}[/b]"
-    return Static(words, classes="label first" if first else "label", id=id)
+    markup = f"[b]{text}[/b]  [dim]{hint}[/]" if hint else f"[b]{text}[/b]"
+    return Static(markup, classes="label first" if first else "label", id=id)
 
 
 class WrappedLines(Widget):
-    """Subclasses say what the lines are, and call `changed` when they are others."""
+    """Lines wrapped to the width. Subclasses return them from `rows` and call `changed` after each change."""
 
     DEFAULT_CSS = "WrappedLines { height: auto; }"
     _wrapped: tuple[object, list[Content]] | None = None
 
     def rows(self, width: int) -> list[Content]:
-        """The lines at this width."""
+        """Lines for this width."""
         raise NotImplementedError
 
     def wrapped(self, width: int) -> list[Content]:
-        """`rows`, made once for the layout and the paint that follow a change."""
+        """The result of `rows`, computed once for the layout and the repaint after a change."""
         key = (width, self.size.height, self.styles.auto_dimensions)
         if self._wrapped is None or self._wrapped[0] != key:
             self._wrapped = (key, self.rows(width))
@@ -64,7 +63,7 @@ class WrappedLines(Widget):
         return len(self.wrapped(width))
 
     def render(self) -> Content:
-        """All of it, as a person selects it."""
+        """All lines, for a selection by the user."""
         width = self.size.width
         return lines(*(row.truncate(width, ellipsis=True) for row in self.wrapped(width)))
 
@@ -78,7 +77,7 @@ class WrappedLines(Widget):
         return Visual.to_strips(self, rows[y].truncate(width, ellipsis=True), width, 1, self.visual_style)[0]
 
     def changed(self) -> None:
-        """Paint what is another now, and lay out again only where the number of lines is."""
+        """Repaint changed lines; lay out again only if the number of lines changed."""
         before = self._wrapped[1] if self._wrapped is not None else []
         self._wrapped = None
         rows = self.wrapped(self.size.width)
@@ -86,13 +85,13 @@ class WrappedLines(Widget):
             self.refresh(layout=self.styles.auto_dimensions)
             return
         pairs = enumerate(zip(rows, before, strict=True))
-        others = [Region(0, y, self.size.width, 1) for y, (new, old) in pairs if not new.is_same(old)]
-        if others:
-            self.refresh(*others)
+        regions = [Region(0, y, self.size.width, 1) for y, (new, old) in pairs if not new.is_same(old)]
+        if regions:
+            self.refresh(*regions)
 
 
 class Paragraphs(WrappedLines):
-    """Heads left, bodies folded beside them; none is cut."""
+    """Paragraphs with heads on the left and wrapped bodies; no text is cut."""
 
     parts: var[tuple[Paragraph, ...]] = var[tuple[Paragraph, ...]](())
 
@@ -103,7 +102,7 @@ class Paragraphs(WrappedLines):
 
 
 class FixedLines(WrappedLines):
-    """Lines that are given once, for any width."""
+    """Lines from a function that is given once."""
 
     def __init__(self, rows: Rows) -> None:
         super().__init__()
@@ -114,12 +113,12 @@ class FixedLines(WrappedLines):
 
 
 def folded(paragraphs: Iterable[Paragraph], width: int) -> list[Content]:
-    """Paragraphs as lines of this width."""
-    return [row for head, body in paragraphs for row in hanging(head, body, width)]
+    """Lines of paragraphs, wrapped to the width."""
+    return [row for head, body in paragraphs for row in hanging_paragraph(head, body, width)]
 
 
 def fact(name: str, *parts: Part) -> Paragraph:
-    """A named fact: the names of several stand in one column."""
+    """A fact with its name; the names of several facts are in one column."""
     return line((f"{name:<{_LABEL}}", MUTED)), line(*parts)
 
 
@@ -129,37 +128,37 @@ def text(*parts: Part) -> Paragraph:
 
 
 def remarks(problems: Iterable[Problem]) -> tuple[Paragraph, ...]:
-    """Every problem, the worst first."""
+    """All problems as paragraphs, the worst first."""
     worst_first = sorted(problems, key=lambda problem: get_args(Severity).index(problem.severity))
     return tuple(remark(problem, problem.severity) for problem in worst_first)
 
 
 def remark(problem: Problem, word: str) -> Paragraph:
-    """One problem under a word of its own."""
+    """A problem as a paragraph that starts with `word`."""
     label = severity_label(problem.severity)
     fix = f" {problem.fix}" if problem.fix else ""
     return line(state_mark(label)), line((f"{word}: ", STYLES[label.tone]), problem.reason, (fix, MUTED))
 
 
 _SCROLL_KEYS: list[BindingType] = [
-    Binding("down,j", "scroll_down", "Down", show=False, id="text.down", tooltip="A line down"),
-    Binding("up,k", "scroll_up", "Up", show=False, id="text.up", tooltip="A line up"),
-    Binding("pagedown", "page_down", "Page down", show=False, id="text.page-down", tooltip="A page down"),
-    Binding("pageup", "page_up", "Page up", show=False, id="text.page-up", tooltip="A page up"),
+    Binding("down,j", "scroll_down", "Down", show=False, id="text.down", tooltip="Line down"),
+    Binding("up,k", "scroll_up", "Up", show=False, id="text.up", tooltip="Line up"),
+    Binding("pagedown", "page_down", "Page down", show=False, id="text.page-down", tooltip="Page down"),
+    Binding("pageup", "page_up", "Page up", show=False, id="text.page-up", tooltip="Page up"),
     Binding("home,g", "scroll_home", "Start", show=False, id="text.start", tooltip="To the start"),
     Binding("end,G", "scroll_end", "End", show=False, id="text.end", tooltip="To the end"),
 ]
 
 
 class Scroller(VerticalScroll, inherit_bindings=False):
-    """A vertical scroll with j and k beside the arrows."""
+    """A vertical scroll that also has the keys j and k."""
 
     ALLOW_MAXIMIZE = True
     BINDINGS: ClassVar[list[BindingType]] = _SCROLL_KEYS
 
 
 class ScrolledRemarks(ScrollView, inherit_bindings=False):
-    """Every problem, in a place of fixed size: however many there are, nothing is laid out."""
+    """All problems in a place of fixed size, so that a change of their number lays out nothing."""
 
     ALLOW_MAXIMIZE = True
     ALLOW_SELECT = True
@@ -177,7 +176,7 @@ class ScrolledRemarks(ScrollView, inherit_bindings=False):
     _strips: list[Strip] | None = None
 
     def wrapped(self, width: int) -> list[Content]:
-        """The lines at this width."""
+        """Lines for this width."""
         key = (width, self.problems)
         if self._wrapped is None or self._wrapped[0] != key:
             self._wrapped = key, folded(remarks(self.problems), width)
@@ -186,7 +185,7 @@ class ScrolledRemarks(ScrollView, inherit_bindings=False):
     def watch_problems(self) -> None:
         self._strips = None
         rows = len(self.wrapped(self._width))
-        # Assigned, it would have the whole screen laid out; the scrollbar is all that depends on it.
+        # An assignment would lay out the whole screen, but only the scrollbar depends on this value.
         self.set_reactive(ScrolledRemarks.virtual_size, Size(self._width, rows))
         self.vertical_scrollbar.window_virtual_size = rows
         self.scroll_to(y=min(self.scroll_y, self.max_scroll_y), animate=False, force=True)

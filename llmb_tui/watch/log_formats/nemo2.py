@@ -11,8 +11,7 @@ from llmb_tui.watch.log_formats.record import LONGEST_RECORD, NEMO_FIELDS, step_
 from llmb_tui.watch.state import LONGEST_STEP_S, MOST_TFLOPS, SHORTEST_STEP_S, Step
 
 _NEMO = re.compile(rb"Training epoch (\d+), iteration (\d{1,15})/(\d{1,15}) \| ([^\r\n]{0,%d})[\r\n]" % LONGEST_RECORD)
-# The usual field order of NeMo's versions, which most lines have. `_NEMO` matches any other order.
-_USUAL = re.compile(
+USUAL_LINE = re.compile(
     rb"Training epoch 0, iteration (D{1,15})/(D{1,15}) \| lr: N \| global_batch_size: (D{1,15}) \| global_step: N"
     rb"(?: \| (?:peak_memory_usage|max_memory_reserved): (D{1,25}))?"
     rb"(?: \| (?:memory_allocated: (D{1,25})|max_memory_allocated: N))?"
@@ -21,6 +20,7 @@ _USUAL = re.compile(
         b"N", b"[0-9.e+-]{1,25}"
     )
 )
+"""The usual field order of NeMo's versions, which most lines have. `_NEMO` matches any other order."""
 _USUAL_HEAD = len(b"Training epoch 0,")
 _BRIDGE = re.compile(rb" iteration +(\d{1,15})/ *(\d{1,15}) \| ([^\r\n]{0,%d})[\r\n]" % LONGEST_RECORD)
 # Megatron-LM printed no time stamp before the line until 2024.
@@ -51,13 +51,13 @@ def _progress_lines(text: bytes, begin: int) -> Iterator[tuple[int, Step]]:
         if offset < 0 and (offset := text.find(word, begin)) < 0:
             return
         begin = offset + len(word)
-        match = _USUAL.match(text, offset - _USUAL_HEAD)
+        match = USUAL_LINE.match(text, offset - _USUAL_HEAD)
         if match and (step := _usual_step(match)):
             begin = match.end()
             yield begin, step
         elif (start := text.rfind(b"Training epoch ", max(0, offset - 30), offset)) >= 0:
             if match := _NEMO.match(text, start):
-                yield match.end(), _nemo_step(*match.groups())
+                yield match.end(), nemo_step(*match.groups())
         elif (match := _BRIDGE.match(text, offset)) and (
             text[offset - 1 : offset] == b"]" or match[3].startswith(_MEGATRON_FIRST)
         ):
@@ -66,7 +66,7 @@ def _progress_lines(text: bytes, begin: int) -> Iterator[tuple[int, Step]]:
 
 
 def _usual_step(found: re.Match[bytes]) -> Step | None:
-    """Step of a line in the usual order; None if `_nemo_step` would omit one of its values."""
+    """Step of a line in the usual order; None if `nemo_step` would omit one of its values."""
     iteration, last, batch, peak, allocated, loss, seconds, tflops, samples = found.groups()
     try:
         time_s, loss_now, speed = float(seconds), float(loss), float(tflops) if tflops else None
@@ -89,7 +89,7 @@ def _usual_step(found: re.Match[bytes]) -> Step | None:
         return None
 
 
-def _nemo_step(epoch: bytes, iteration: bytes, last: bytes, rest: bytes) -> Step:
+def nemo_step(epoch: bytes, iteration: bytes, last: bytes, rest: bytes) -> Step:
     """Step of NeMo 2, which counts from 0; the number after the slash is the index of the last step."""
     if b"Training epoch " in rest:  # two ranks wrote at once: the last value before the second line may be cut
         rest = rest.partition(b"Training epoch ")[0].rpartition(b" | ")[0]

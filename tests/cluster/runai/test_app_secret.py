@@ -44,7 +44,7 @@ class Ring(KeyringBackend):
 @pytest.fixture
 def ring(monkeypatch: pytest.MonkeyPatch) -> Iterator[Ring]:
     monkeypatch.delenv("APP_SECRET", raising=False)
-    monkeypatch.setattr(secret_of, "_known", {})
+    monkeypatch.setattr(secret_of, "known_secrets", {})
     before, made = keyring.get_keyring(), Ring()
     keyring.set_keyring(made)
     yield made
@@ -61,13 +61,13 @@ def test_it_is_taken_from_the_environment_then_from_the_keyring(ring: Ring, monk
     assert AppSecret(PROFILE)() is None
     ring.set_password("llmb-tui", f"runai {PROFILE.app_id} at {PROFILE.place}", CANARY)
     assert AppSecret(PROFILE)() == CANARY
-    secret_of._known.clear()
+    secret_of.known_secrets.clear()
     monkeypatch.setenv("APP_SECRET", "another")
     assert AppSecret(PROFILE)() == "another"
 
 
 @pytest.mark.parametrize(("variable", "other"), [("APP_ID", "somebody"), ("BASE_URL", "https://other.example")])
-def test_that_of_another_application_is_not_sent(
+def test_the_secret_of_another_application_is_not_sent(
     ring: Ring, monkeypatch: pytest.MonkeyPatch, variable: str, other: str
 ) -> None:
     ring.set_password("llmb-tui", f"runai {PROFILE.app_id} at {PROFILE.place}", CANARY)
@@ -130,8 +130,8 @@ def test_a_failed_keyring_is_reported_without_the_secret(ring: Ring, demo: Fault
     with contextlib.closing(RunaiCluster(demo.profile)) as cluster:
         cluster.connect(person)
         assert cluster.project().name == demo.project
-    told = person.prompts[-1][0]
-    assert "not stored" in told
+    message = person.prompts[-1][0]
+    assert "not stored" in message
     assert not [text for text, _ in person.prompts if demo.app_secret in text]
 
 

@@ -60,7 +60,7 @@ def test_an_answer_that_comes_byte_by_byte_ends_at_the_deadline(site: Site, say:
         ask(site, within_s=0.4)
 
 
-def test_a_server_that_says_nothing_ends_at_the_deadline(site: Site) -> None:
+def test_a_silent_server_ends_at_the_deadline(site: Site) -> None:
     def respond(_: Request) -> Say:
         site.stopping.wait(5)
         return Say()
@@ -164,7 +164,7 @@ def test_a_file_of_certificates_that_holds_none(tmp_path: Path) -> None:
         assert "REQUESTS_CA_BUNDLE" in caught.value.fix
 
 
-def test_a_directory_of_certificates_is_taken_as_requests_takes_it(site: Site, tmp_path: Path) -> None:
+def test_a_directory_of_certificates_is_used_as_in_requests(site: Site, tmp_path: Path) -> None:
     if (openssl := shutil.which("openssl")) is None:
         pytest.skip(f"{NOT_RUN}no openssl is installed, which says by which name a certificate is looked for")
     asked = [openssl, "x509", "-noout", "-hash", "-in", str(site.ca_file)]

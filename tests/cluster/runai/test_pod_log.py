@@ -218,7 +218,7 @@ def test_a_pod_that_has_no_log_yet_is_waited_for(pods: Pods, log: PodLog, tmp_pa
     follow(log, tmp_path / "log", b"hello")
 
 
-def test_a_log_that_is_gone_says_so_and_keeps_the_copy(pods: Pods, log: PodLog, tmp_path: Path) -> None:
+def test_a_missing_log_is_reported_and_the_copy_is_kept(pods: Pods, log: PodLog, tmp_path: Path) -> None:
     pods.data = LINES[:3000]
     follow(log, tmp_path / "log", LINES[:3000])
     pods.ended = True
@@ -293,7 +293,7 @@ class TestKubeconfig:
         pods.data = b"x"
         assert log.prove(Sample(0, 0, 0), b"") is not None
 
-    def test_a_token_that_somebody_renews_in_the_file(self, pods: Pods, kubeconfig: Path) -> None:
+    def test_a_token_that_is_renewed_in_the_file(self, pods: Pods, kubeconfig: Path) -> None:
         self.change(kubeconfig, token="old")
         log = log_of(kubeconfig)
         self.change(kubeconfig, token=TOKEN)
@@ -331,7 +331,7 @@ class TestKubeconfig:
         keys, terminal = pty.openpty()
         os.write(keys, b"y\n")
         try:
-            said = subprocess.run(
+            done = subprocess.run(
                 [sys.executable, "-c", AT_A_TERMINAL, str(terminal), str(kubeconfig)],
                 pass_fds=(terminal,),
                 start_new_session=True,
@@ -342,8 +342,8 @@ class TestKubeconfig:
         finally:
             os.close(keys)
             os.close(terminal)
-        assert "gave no login" in said
-        assert said.endswith("b'y\\n'\n")
+        assert "gave no login" in done
+        assert done.endswith("b'y\\n'\n")
 
     def test_a_hanging_plugin_is_ended_with_its_child_processes(
         self, kubeconfig: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -42,7 +42,7 @@ def api(profile: RunaiProfile, waits: list[float]) -> Iterator[RunaiApi]:
             waits.append(timeout or 0.0)
             return self.is_set()
 
-    api._closed = Hurried()
+    api.closed = Hurried()
     with contextlib.closing(api):
         yield api
 
@@ -167,15 +167,15 @@ def test_null_is_the_same_as_a_missing_key(plane: ControlPlane, api: RunaiApi) -
 
 def test_the_record_of_an_ended_workload(plane: ControlPlane, api: RunaiApi) -> None:
     """Some of its resources are texts, and missing values are null."""
-    said = {
+    states = {
         "requestedPods": {"number": 16, "parallelism": None},
         "allocatedResources": {"gpu": 0, "gpuMemory": "640Gi\x1b[2J", "extendedResources": [{"resource": "rdma"}]},
         "phaseMessage": "",
         "environmentVariables": [{"name": "TOKEN", "value": SECRET}],
     }
-    plane.on("GET", "/workloads/w-1", Say(body=workload(phase="Running", **said)))
+    plane.on("GET", "/workloads/w-1", Say(body=workload(phase="Running", **states)))
     assert api.record("w-1") is None, "it is not over"
-    plane.on("GET", "/workloads/w-1", Say(body=workload(phase="Completed", **said)))
+    plane.on("GET", "/workloads/w-1", Say(body=workload(phase="Completed", **states)))
     pod = {"name": f"{NAME}-master-0", "nodeName": "n1", "k8sPhase": "Succeeded"}
     plane.on("GET", "/workloads/w-1/pods", Say(body={"pods": [{**pod, "deletedAt": None, "containers": []}]}))
     kept = api.record("w-1")
@@ -372,7 +372,7 @@ class TestLogin:
         for say in grants:
             plane.grant = lambda _, say=say: say  # type: ignore[misc]
             api = RunaiApi(profile, lambda: SECRET)
-            api._closed.set()
+            api.closed.set()
             with pytest.raises(LlmbError) as caught:
                 api.log_in()
             assert SECRET not in "".join(traceback.format_exception(caught.value)) + repr(vars(api)) + caplog.text
@@ -400,7 +400,9 @@ class TestRepeating:
         assert caught.value.why == "It answered: maintenance (HTTP 503)"
         assert waits == [0.5, 1.0, 2.0]
 
-    def test_it_waits_as_long_as_the_server_says(self, plane: ControlPlane, api: RunaiApi, waits: list[float]) -> None:
+    def test_it_waits_as_long_as_the_server_requests(
+        self, plane: ControlPlane, api: RunaiApi, waits: list[float]
+    ) -> None:
         date = email.utils.formatdate(time.time() + 9, usegmt=True)
         now = email.utils.formatdate(time.time(), usegmt=True)
         plane.on(
@@ -476,7 +478,7 @@ class TestCreating:
         """It may come through late, and nobody says that a second one of its name would be refused."""
         workloads = Workloads(plane)
         plane.on("POST", "/workloads/distributed", say, workloads.create)
-        with pytest.raises(DisconnectedError, match="It is not known whether the workload"):
+        with pytest.raises(DisconnectedError, match="It is unknown whether the workload"):
             api.create("distributed", BODY)
         assert len(plane.site.asked("/distributed")) == 1
 
@@ -507,7 +509,7 @@ class TestCreating:
     def test_an_unknown_outcome_of_a_creation_is_reported(self, plane: ControlPlane, api: RunaiApi) -> None:
         plane.on("POST", "/workloads/distributed", Say(202, cut_after=0))
         plane.on("GET", "/workloads", Say(500))
-        with pytest.raises(DisconnectedError, match="It is not known whether the workload") as caught:
+        with pytest.raises(DisconnectedError, match="It is unknown whether the workload") as caught:
             api.create("distributed", BODY)
         assert caught.value.may_have_run
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from email.utils import formatdate
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import pytest
@@ -34,7 +37,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultySite]:
 @pytest.fixture
 def demo(started: FaultySite, monkeypatch: pytest.MonkeyPatch) -> FaultySite:
     """The site, without what earlier tests did to it."""
-    monkeypatch.setattr("llmb_tui.cluster.runai.api._FIRST_PAUSE_S", 0.0)
+    monkeypatch.setattr("llmb_tui.cluster.runai.api.FIRST_PAUSE_S", 0.0)
     started.faults.clear()
     return started
 
@@ -54,13 +57,13 @@ def look(demo: FaultySite) -> Look:
     return look
 
 
-def of(report: Preflight, name: str) -> Check:
+def check_named(report: Preflight, name: str) -> Check:
     (check,) = (one for one in report.checks if one.id == name)
     return check
 
 
-def stands(report: Preflight, name: str, status: str, found: str, needed: str, fix: str) -> None:  # noqa: PLR0917
-    check = of(report, name)
+def assert_check(report: Preflight, name: str, status: str, found: str, needed: str, fix: str) -> None:  # noqa: PLR0917
+    check = check_named(report, name)
     assert (check.status, found in check.found, needed in check.needed) == (status, True, True), check
     assert fix in check.fix
     assert bool(check.fix) == (status != "ok")
@@ -73,8 +76,8 @@ def test_all_is_well(look: Look) -> None:
     )
     assert report.exit_code == 0
     assert all(check.found and check.needed for check in report.checks)
-    assert "256 deserved, at most 512" in of(report, "gpus").found
-    assert of(report, "image").needed.startswith("nvcr.io/nvidia/nemo:")
+    assert "256 deserved, at most 512" in check_named(report, "gpus").found
+    assert check_named(report, "image").needed.startswith("nvcr.io/nvidia/nemo:")
 
 
 def test_without_a_plan_only_the_cluster_is_looked_at(look: Look) -> None:
@@ -97,14 +100,14 @@ def test_each_wrong_request_is_found_with_its_remedy(  # noqa: PLR0917
     look: Look, profile: dict[str, Any], selection: Selection, check: str, found: str, needed: str, fix: str
 ) -> None:
     report = look(selection, **profile)
-    stands(report, check, "failed", found, needed, fix)
+    assert_check(report, check, "failed", found, needed, fix)
     assert report.exit_code == 1, "what is asked for is wrong, and not the cluster"
     assert not report.passed
 
 
 def test_more_than_the_project_deserves_may_be_preempted(look: Look) -> None:
     report = look(replace(NEMOTRON_340B, scale=512))
-    stands(report, "gpus", "warning", "256 deserved", "512 GPUs", "may be preempted")
+    assert_check(report, "gpus", "warning", "256 deserved", "512 GPUs", "may be preempted")
     assert report.passed
 
 
@@ -113,10 +116,10 @@ def test_nodes_that_are_not_ready_are_waited_for(look: Look, monkeypatch: pytest
     of_pool = [node for node in nodes if node["nodePool"] == "default"]
     monkeypatch.setattr(documents, "nodes", lambda: nodes)
     most = replace(LLAMA, scale=8 * len(of_pool))
-    assert of(look(most), "gpu-type").status == "ok"
+    assert check_named(look(most), "gpu-type").status == "ok"
     of_pool[0]["status"] = "NotReady"
     report = look(most)
-    stands(
+    assert_check(
         report,
         "gpu-type",
         "warning",
@@ -125,7 +128,7 @@ def test_nodes_that_are_not_ready_are_waited_for(look: Look, monkeypatch: pytest
         "enough other nodes are ready",
     )
     nodes.remove(of_pool[0])
-    stands(look(most), "gpu-type", "failed", f"of {len(of_pool) - 1} such", "H100", "fewer GPUs")
+    assert_check(look(most), "gpu-type", "failed", f"of {len(of_pool) - 1} such", "H100", "fewer GPUs")
 
 
 @pytest.mark.parametrize(
@@ -148,19 +151,19 @@ def test_the_gpus_of_a_pool_are_read_by_name(  # noqa: PLR0917
     for node in nodes:
         node["gpuInfo"]["gpuType"] = gpu_type
     monkeypatch.setattr(documents, "nodes", lambda: nodes)
-    stands(look(LLAMA), "gpu-type", status, found, "H100", fix)
+    assert_check(look(LLAMA), "gpu-type", status, found, "H100", fix)
 
 
 def test_a_hub_credential_has_to_be_there(look: Look) -> None:
     named = {"hub_credential": "huggingface"}
-    assert of(look(LLAMA, hub_tokenizer=True, **named), "hub-credential").status == "ok"
+    assert check_named(look(LLAMA, hub_tokenizer=True, **named), "hub-credential").status == "ok"
     assert not [one for one in look(LLAMA, **named).checks if one.id == "hub-credential"]
     report = look(LLAMA, hub_tokenizer=True, hub_credential="other")
-    stands(report, "hub-credential", "failed", "not among", "other", "under Credentials")
+    assert_check(report, "hub-credential", "failed", "not among", "other", "under Credentials")
     assert report.exit_code == 1
     for name in ("nvcr", "genericsecret-huggingface"):
         report = look(LLAMA, hub_tokenizer=True, hub_credential=name)
-        stands(report, "hub-credential", "failed", "", "HF_TOKEN", "under Credentials")
+        assert_check(report, "hub-credential", "failed", "", "HF_TOKEN", "under Credentials")
 
 
 @pytest.mark.parametrize(
@@ -173,22 +176,22 @@ def test_a_question_without_permission_does_not_block(
 ) -> None:
     demo.faults.append(Fault("GET", path, status=status))
     report = look(image_pull_secret="dockerreg-nvcr")
-    stands(report, check, "warning", "no permission to read it", "", "role")
+    assert_check(report, check, "warning", "no permission to read it", "", "role")
     assert report.passed
 
 
 def test_a_failed_question_is_not_a_missing_permission(look: Look, demo: FaultySite) -> None:
     demo.faults.append(Fault("GET", "/nodes$", 99, status=503))
-    stands(look(), "gpu-type", "warning", "failed to list the nodes", "", "")
+    assert_check(look(), "gpu-type", "warning", "failed to list the nodes", "", "")
 
 
 @pytest.mark.parametrize(("ahead_s", "words"), [(120, "behind of"), (-120, "ahead of")])
 def test_a_clock_that_is_off(look: Look, monkeypatch: pytest.MonkeyPatch, ahead_s: float, words: str) -> None:
-    from llmb_tui.cluster.runai import api
+    def date(_handler: object, _timestamp: float | None = None) -> str:
+        return formatdate(time.time() + ahead_s, usegmt=True)
 
-    date = api._date
-    monkeypatch.setattr(api, "_date", lambda text: (date(text) or 0.0) + ahead_s)
-    stands(look(None), "clock", "warning", words.split(maxsplit=1)[0], "at most 1 min", "NTP")
+    monkeypatch.setattr(BaseHTTPRequestHandler, "date_time_string", date)
+    assert_check(look(None), "clock", "warning", words.split(maxsplit=1)[0], "at most 1 min", "NTP")
 
 
 @pytest.mark.parametrize("state", ["Disconnected", "WaitingToConnect"])
@@ -196,7 +199,7 @@ def test_a_cluster_that_is_not_connected_gates(look: Look, monkeypatch: pytest.M
     cluster = documents.cluster()
     monkeypatch.setattr(documents, "cluster", lambda: {**cluster, "status": {"state": state}})
     report = look()
-    stands(report, "cluster", "failed", f"simulated, {state}", "Connected", "administrators")
+    assert_check(report, "cluster", "failed", f"simulated, {state}", "Connected", "administrators")
     assert report.exit_code == 2
     assert "gpus" not in [check.id for check in report.checks], "nothing further is asked"
 
@@ -210,7 +213,7 @@ def test_a_project_that_is_not_ready_is_the_clusters_trouble(look: Look, monkeyp
 
     monkeypatch.setattr(documents, "project", creating)
     report = look()
-    stands(report, "account", "failed", "Creating namespace is made", "Ready", "administrators")
+    assert_check(report, "account", "failed", "Creating namespace is made", "Ready", "administrators")
     assert report.exit_code == 2
 
 
@@ -219,7 +222,7 @@ def test_a_claim_that_failed_is_the_clusters_trouble(look: Look, monkeypatch: py
     failing = [{**one, "status": {**(one.get("status") or {}), "status": "Failed"}} for one in claims]
     monkeypatch.setattr(documents, "claims", lambda: failing)
     report = look()
-    stands(report, "claims", "failed", "Failed", "llmb-data", "administrators")
+    assert_check(report, "claims", "failed", "Failed", "llmb-data", "administrators")
     assert report.exit_code == 2
 
 

@@ -102,8 +102,8 @@ def test_events_say_in_words_why_it_waits(event: tuple[str, str], words: str) ->
 def test_the_newest_event_counts_and_the_workloads_own_words_before_it() -> None:
     events = [warning("Preempted", "by b", "2026-01-01T00:00:01Z"), warning("FailedScheduling", "none")]
     assert reason_of(workload(), events) == "Preempted for another workload: by b"
-    said = workload(phaseReason="OverLimit", phaseMessage="limit of 8 GPUs")
-    assert reason_of(said, events) == "The project's quota is used up: OverLimit · limit of 8 GPUs"
+    waiting = workload(phaseReason="OverLimit", phaseMessage="limit of 8 GPUs")
+    assert reason_of(waiting, events) == "The project's quota is used up: OverLimit · limit of 8 GPUs"
     assert reason_of(workload(), [warning("Odd", "something \x1b]0;x\x07else")]) == "something else"
     failing = workload("Failed", conditions=[{"type": "Failed", "status": "True", "message": "exit code 1"}])
     assert reason_of(failing) == "exit code 1"
@@ -129,9 +129,9 @@ def test_a_running_or_completed_workload_has_no_reason() -> None:
 )
 def test_a_workload_that_timeout_has_ended_ran_into_its_limit(words: str, state: str) -> None:
     normal = Event.model_validate({"createdAt": AT, "type": "Normal", "reason": "ExitedWithCode", "message": words})
-    said = workload("Failed", phaseMessage=words)
+    failed = workload("Failed", phaseMessage=words)
     by_condition = workload("Failed", conditions=[{"type": "Failed", "status": "True", "message": words}])
-    assert {job_from_workload(one, now=UNIX).state for one in (said, by_condition)} == {state}
+    assert {job_from_workload(one, now=UNIX).state for one in (failed, by_condition)} == {state}
     assert job_from_workload(workload("Failed"), [normal], now=UNIX).state == state
     assert job_from_workload(workload("Completed"), [normal], now=UNIX).state == "COMPLETED"
     assert job_from_workload(workload("Pending"), [normal], now=UNIX).state == "PENDING"

@@ -41,7 +41,7 @@ def api(site: FaultySite) -> Iterator[RunaiApi]:
         def wait(self, timeout: float | None = None) -> bool:  # noqa: ARG002 - no pauses between repetitions
             return self.is_set()
 
-    api._closed = Hurried()
+    api.closed = Hurried()
     with contextlib.closing(api):
         yield api
 

@@ -132,7 +132,7 @@ def test_a_workload_has_no_log_before_it_starts(site: FaultySite, client: Client
         ("", "tar: Exiting with failure status"),
         ("bm8=", "tar: Exiting with failure status"),
         (packed(PLAN, **{"configs/launch.json": "{"}), "pretrain.py: Expecting property name"),
-        (packed({**PLAN, "selection": {**PLAN["selection"], "scale": 128}}), "world_size (256) is not that of the"),
+        (packed({**PLAN, "selection": {**PLAN["selection"], "scale": 128}}), "world_size (256) differs from the"),
     ],
     ids=["nothing", "no archive", "no JSON", "another plan"],
 )

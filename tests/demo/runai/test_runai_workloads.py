@@ -126,7 +126,7 @@ def test_suspended_and_resumed_it_begins_anew(site: FaultySite, client: Client) 
     assert "iteration" not in client.log("run-1-master-0")
 
 
-def test_preempted_it_waits_again_and_says_so(site: FaultySite, client: Client) -> None:
+def test_a_preempted_workload_waits_again_and_reports_it(site: FaultySite, client: Client) -> None:
     identity = client.submit(request())
     site.skip(150)
     site.preempt(identity)
@@ -214,6 +214,6 @@ def test_two_kinds_of_cluster_share_no_folder(tmp_path: Path) -> None:
         DemoCluster(tmp_path).start()
 
 
-def test_the_site_says_that_it_is_simulated(site: FaultySite, client: Client) -> None:
+def test_the_site_states_that_it_is_simulated(site: FaultySite, client: Client) -> None:
     assert site.notice == "simulated, clock x1"
     assert client.get(f"/clusters/{facts.CLUSTER}")["name"] == "simulated"

@@ -31,9 +31,9 @@ from tests.rig.line import Line
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """No pauses before a question is asked again, and the system's certificates are read once."""
     monkeypatch.setattr("llmb_tui.cluster.runai.api.trusting", lru_cache(trusting))
-    monkeypatch.setattr("llmb_tui.cluster.runai.api._FIRST_PAUSE_S", 0.0)
-    monkeypatch.setattr("llmb_tui.launch.runai.delivery._LOOK_EVERY_S", 0.0)
-    monkeypatch.setattr("llmb_tui.launch.runai.delivery._ANSWERS_WITHIN_S", 0.05)
+    monkeypatch.setattr("llmb_tui.cluster.runai.api.FIRST_PAUSE_S", 0.0)
+    monkeypatch.setattr("llmb_tui.launch.runai.delivery.LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr("llmb_tui.launch.runai.delivery.ANSWERS_WITHIN_S", 0.05)
 
 
 @dataclass

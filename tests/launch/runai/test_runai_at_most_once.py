@@ -96,12 +96,12 @@ def any_fault(dice: random.Random) -> Fault:
 
 
 def test_each_run_has_one_workload_or_none_and_that_is_known(
-    at: SubmitSite, monkeypatch: pytest.MonkeyPatch, tell: Callable[[str], None]
+    at: SubmitSite, monkeypatch: pytest.MonkeyPatch, print_at_end: Callable[[str], None]
 ) -> None:
-    monkeypatch.setattr("llmb_tui.launch.runai.delivery._TAKEN_WITHIN_S", 2.0)
+    monkeypatch.setattr("llmb_tui.launch.runai.delivery.TAKEN_WITHIN_S", 2.0)
     # No contract says that Run:ai would refuse a second one of the same name: here it does not.
     monkeypatch.setattr(at.site.workloads, "is_taken", lambda _: False)
-    dice, tally, killer = random.Random(seed(tell)), Tally(), Killer(monkeypatch)
+    dice, tally, killer = random.Random(seed(print_at_end)), Tally(), Killer(monkeypatch)
 
     def program(run: Run, steps: int | None) -> None:
         if steps is not None:
@@ -130,7 +130,7 @@ def test_each_run_has_one_workload_or_none_and_that_is_known(
         at.line.cut_after()
         tally.troubles += at.line.cuts - cuts + sum(fault.met.is_set() for fault in faults)
     at.settle(tally, until)
-    tell(f"at most once: {tally}")
+    print_at_end(f"at most once: {tally}")
     assert tally.twice == []
     assert tally.lost == []
     assert sum(tally.ended.values()) == SUBMISSIONS
@@ -229,7 +229,7 @@ def test_an_answer_that_does_not_come_is_looked_up_and_waited_for(
         cluster.project()
         at.site.faults += [Fault(*CREATE, 9, until=held), Fault("GET", "/workloads$", 99, refused=True)]
         with monkeypatch.context() as impatient:
-            impatient.setattr(cluster.api, "_within_s", 0.5)
+            impatient.setattr(cluster.api, "within_s", 0.5)
             assert at.submit(run, cluster).submission == "unknown"
         held.set()
         at.site.faults.clear()
@@ -333,7 +333,7 @@ def test_a_cancel_whose_answer_is_lost_is_open(at: SubmitSite) -> None:
     with at.cluster() as cluster:
         (identity,) = at.submit(run, cluster).job_ids
         at.site.faults.append(Fault("DELETE", "", 99, lost=True))
-        with pytest.raises(CancelUnconfirmedError, match="not known"):
+        with pytest.raises(CancelUnconfirmedError, match="is unknown"):
             cluster.cancel(identity)
         assert not at.site.workloads.all() or cluster.look([identity])[identity].state in ("COMPLETING", "CANCELLED")
         at.site.faults.clear()

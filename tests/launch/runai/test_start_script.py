@@ -78,7 +78,7 @@ class Pod:
             env={**self.variables, **given, **more},
         )
 
-    def told(self, kind: str) -> list[str]:
+    def printed(self, kind: str) -> list[str]:
         return [path.read_text().strip() for path in sorted(self.out.glob(f"{kind}-*"))]
 
 
@@ -97,7 +97,9 @@ def test_each_gpu_has_one_process_with_the_entry_script_and_its_settings(pod: Po
     done = pod.run(RANK="0", MASTER_ADDR="run-master-0", MASTER_PORT="23456")
     assert done.returncode == 0, done.stderr
     folder = pod.root / "nemo_run"
-    assert pod.told("process") == [f"{folder}/code/pretrain.py {folder}/configs/launch.json"] * pod.spec.gpus_per_node
+    assert (
+        pod.printed("process") == [f"{folder}/code/pretrain.py {folder}/configs/launch.json"] * pod.spec.gpus_per_node
+    )
     for path, text in pod.spec.files:
         assert (folder / path).read_text() == text
     asked = (pod.out / "torchrun").read_text().split()
@@ -112,7 +114,7 @@ def test_each_gpu_has_one_process_with_the_entry_script_and_its_settings(pod: Po
     assert json.loads((folder / "configs/plan.json").read_text())["steps"] == 50
 
 
-def test_without_an_operators_variables_a_node_is_its_own_master(node: Pod) -> None:
+def test_without_the_operators_variables_a_node_is_its_own_master(node: Pod) -> None:
     assert node.run().returncode == 0
     asked = (node.out / "torchrun").read_text()
     assert "--node-rank\n0\n--master-addr\nlocalhost\n--master-port\n29500\n" in asked
@@ -130,9 +132,9 @@ def test_ranks_are_bound_if_the_node_allows_it_and_otherwise_print_a_note(tmp_pa
     refused = pod.run(RANK="0")
     assert refused.returncode == 0
     assert refused.stderr.count("is not bound to a NUMA node") == 8
-    assert len(pod.told("process")) == 8
+    assert len(pod.printed("process")) == 8
     assert "not bound" not in pod.run(RANK="0", BOUND="yes").stderr
-    bound = pod.told("bound")
+    bound = pod.printed("bound")
     assert bound == ["--cpunodebind=0 --membind=0"] * 4 + ["--cpunodebind=1 --membind=1"] * 4
 
 
@@ -153,7 +155,7 @@ def test_a_tool_missing_in_the_image_is_reported_and_ends_the_start(node: Pod, m
     done = node.run()
     assert done.returncode not in (0, 1)
     assert missing in done.stderr
-    assert not node.told("process")
+    assert not node.printed("process")
 
 
 @pytest.mark.parametrize("text", ["", "bm8gYXJjaGl2ZQ==", "%%%"])
@@ -162,7 +164,7 @@ def test_files_that_did_not_arrive_end_it(node: Pod, text: str) -> None:
     done = node.run()
     assert done.returncode != 0
     assert done.stderr
-    assert not node.told("process")
+    assert not node.printed("process")
 
 
 def test_checkpoints_are_kept_on_the_volume(node: Pod) -> None:

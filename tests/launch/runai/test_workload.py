@@ -149,7 +149,7 @@ def is_taken(profile: RunaiProfile) -> bool:
 
 
 @given(mount=st.tuples(ODD, ODD, ODD), below=ODD, pool=ODD, value=ODD)
-def test_whatever_a_profile_holds_the_command_is_taken_apart_as_it_is_meant(
+def test_the_command_is_split_as_intended_for_any_profile(
     mount: tuple[str, str, str], below: str, pool: str, value: str
 ) -> None:
     changes: dict[str, Any] = {

@@ -40,7 +40,7 @@ def log_in(profile: SlurmProfile, person: Person | None = None, unlocked: Unlock
 
 
 @pytest.mark.parametrize("key", ["id_ed25519", "id_rsa"])
-def test_a_key_asks_nobody(login: Rig, key: str) -> None:
+def test_a_login_by_key_asks_no_question(login: Rig, key: str) -> None:
     assert log_in(login.profile(identity_file=str(login.client.key(key))))
 
 
@@ -135,13 +135,13 @@ def test_the_key_named_for_the_host_comes_before_the_agents(login: Rig, tmp_path
         assert log_of(login, "tight").count("Connection from") == before + 1
 
 
-def test_with_too_many_keys_another_connection_goes_on_with_the_rest(login: Rig, tmp_path: Path) -> None:
+def test_with_too_many_keys_another_connection_tries_the_rest(login: Rig, tmp_path: Path) -> None:
     others = [new_key(tmp_path / f"key{number}") for number in range(5)]
     with ssh_agent(tmp_path / "agent", *others, login.client.key()) as socket:
         assert log_in(without_keys(login, tmp_path, "tight", f"IdentityAgent {socket}"))
 
 
-def test_when_all_keys_are_refused_it_says_which(login: Rig, tmp_path: Path) -> None:
+def test_the_error_names_the_keys_if_all_are_refused(login: Rig, tmp_path: Path) -> None:
     others = [new_key(tmp_path / f"key{number}") for number in range(3)]
     profile = without_keys(login, tmp_path, "tight", *(f"IdentityFile {key}" for key in others))
     with pytest.raises(AuthenticationError) as caught:
@@ -159,7 +159,7 @@ def test_after_too_many_keys_the_password_is_still_asked_for(login: Rig, tmp_pat
         assert len(person.prompts) == 1
 
 
-def test_when_the_server_takes_no_more_answers_it_says_so_and_asks_anew(login: Rig) -> None:
+def test_the_end_of_all_tries_is_reported_and_a_new_question_follows(login: Rig) -> None:
     with with_options(login, "login", "MaxAuthTries 2"):
         person = Person(answers=["one", "two", login.password])
         with pytest.raises(AuthenticationError, match="no more tries"):
@@ -183,7 +183,7 @@ class Slow(Person):
 
 
 @pytest.mark.parametrize(("alias", "endpoint"), [("password", "login"), ("pwotp", "pwotp")])
-def test_who_takes_too_long_is_told_so(login: Rig, alias: str, endpoint: str) -> None:
+def test_a_login_that_takes_too_long_is_reported(login: Rig, alias: str, endpoint: str) -> None:
     with with_options(login, endpoint, "LoginGraceTime 600"):  # a short one may be over before the question is there
         with pytest.raises(AuthenticationError, match="while the question was open"):
             connect(login.profile(alias), Slow(login, endpoint, login.password))

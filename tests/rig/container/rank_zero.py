@@ -64,8 +64,8 @@ def main(over: str, words: list[str]) -> int:
     if not PLAN.exists():
         folder = Path(tempfile.mkdtemp())
         mounts.insert(0, [str(folder), str(PLAN.parent)])
-        told = recorded(words[-1]) if by_runner else overridden(words)
-        (folder / PLAN.name).write_text(json.dumps(plan_of(told)))
+        settings = recorded(words[-1]) if by_runner else overridden(words)
+        (folder / PLAN.name).write_text(json.dumps(plan_of(settings)))
         if by_runner:
             (folder / "pretrain.py").touch()
             words = [str(folder / "pretrain.py"), str(PLAN)]

@@ -81,7 +81,7 @@ def test_a_line_that_is_cut_in_the_middle(site: Site) -> None:
 
 def test_a_line_that_does_not_come_back(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """More than may be on its way when the line is cut: a window of 2 MiB, and what was read before."""
-    monkeypatch.setattr("llmb_tui.cluster_files.fetch._TRIES", 2)
+    monkeypatch.setattr("llmb_tui.cluster_files.fetch.TRIES", 2)
     data = random.Random(4).randbytes(9 * MEGABYTE)
     site.leave("profile_1.nsys-rep", data)
     left = site.left()
@@ -99,7 +99,7 @@ def test_a_line_that_does_not_come_back(site: Site, monkeypatch: pytest.MonkeyPa
     assert (site.here / "profile_1.nsys-rep").read_bytes() == data
 
 
-def test_a_program_that_is_ended_goes_on_the_next_time(site: Site) -> None:
+def test_a_program_that_was_ended_continues_at_the_next_start(site: Site) -> None:
     data = random.Random(2).randbytes(3 * MEGABYTE)
     site.leave("profile_1.nsys-rep", data)
     part = site.here / "profile_1.nsys-rep.part"

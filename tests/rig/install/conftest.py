@@ -29,5 +29,5 @@ def site(rig: Rig, catalog: Catalog, small_plan: Plan, tmp_path: Path) -> Iterat
 
 @pytest.fixture(autouse=True)
 def _look_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("llmb_tui.launch.install._LOOK_EVERY_S", 0.5)
-    monkeypatch.setattr("llmb_tui.launch.install._ASK_SLURM_EVERY_S", 0.5)
+    monkeypatch.setattr("llmb_tui.launch.install.LOOK_EVERY_S", 0.5)
+    monkeypatch.setattr("llmb_tui.launch.install.ASK_SLURM_EVERY_S", 0.5)

@@ -7,9 +7,9 @@ import pty
 import select
 import subprocess
 import sys
-import time
 from types import TracebackType
 
+from tests.kit.waiting import until
 from tests.rig.install.site import Site
 
 
@@ -35,11 +35,17 @@ class Terminal:
 
     def until(self, text: str, deadline_s: float = 120.0) -> None:
         """Read on until this was shown."""
-        ends = time.monotonic() + deadline_s
-        while (at := self.seen.find(text, self._read)) < 0:
-            assert time.monotonic() < ends, f"{text!r} was not shown, but {self.seen!r}"
-            assert self._more(), f"it ended without {text!r}: {self.seen!r}"
-        self._read = at + len(text)
+
+        def is_shown() -> bool:
+            if text not in self.seen[self._read :]:
+                assert self._more(), f"it ended without {text!r}: {self.seen!r}"
+            return text in self.seen[self._read :]
+
+        try:
+            until(is_shown, f"{text!r} is shown", deadline_s, look_waits=True)
+        except TimeoutError as error:
+            raise TimeoutError(f"{error}; the terminal shows {self.seen!r}") from None
+        self._read = self.seen.index(text, self._read) + len(text)
 
     def enter(self, line: str) -> None:
         """Type a line."""

@@ -20,16 +20,16 @@ FOLDER = "workloads/pretrain_nemotron4/experiments/e/e_mine"
 
 
 def disk(site: Site, *words: str, code: int = 0) -> Any:
-    said = verbs.run(("disk", site.profile.name, "--json", *words), environment(site))
-    assert said.returncode == code, said.stderr
-    return json.loads(said.stdout)
+    done = verbs.run(("disk", site.profile.name, "--json", *words), environment(site))
+    assert done.returncode == code, done.stderr
+    return json.loads(done.stdout)
 
 
 def kept(site: Site) -> dict[str, str | None]:
     return {thing["name"]: thing["kept"] for thing in disk(site)["things"]}
 
 
-def test_an_image_and_a_run_go_once_nothing_needs_them_any_more(site: Site, rig: Rig) -> None:
+def test_an_image_and_a_run_are_deleted_once_nothing_needs_them(site: Site, rig: Rig) -> None:
     services = site.services()
     assert [state.status for state in site.run()] == ["done", "done", "done"]
     precious = rig.new_dir() / "precious"

@@ -12,6 +12,7 @@ import pytest
 from llmb_tui.errors import LlmbError
 from llmb_tui.launch.secrets import forget_secret, give_secret
 from llmb_tui.launch.step_state import StepState
+from tests.kit.reasons import FULL_DISK, install_reason
 from tests.rig.cluster import Rig
 from tests.rig.install.site import IMAGE, InBackground, Site, enroot_on_nodes_only
 from tests.rig.install.terminal import Terminal, environment
@@ -58,11 +59,11 @@ def test_a_fault_of_enroot_is_quoted_and_explained(site: Site, fault: str) -> No
     assert [state.status for state in site.run()] == DONE
 
 
-def test_a_full_disk_is_said_and_nothing_is_left_half(site: Site, rig: Rig) -> None:
+def test_a_full_disk_is_reported_and_leaves_no_partial_file(site: Site, rig: Rig) -> None:
     with rig.full_disk(site.install):
         state = failed_image(site.run())
         assert "No space left on device" in state.detail
-        assert state.reason == "The file system of the install directory is full."
+        assert state.reason == install_reason(FULL_DISK)
         assert state.fix.startswith("Free some space, or choose another install directory")
         listed = rig.as_operator(f"ls -A {site.image.parent}").stdout
         assert listed == ""
@@ -70,7 +71,7 @@ def test_a_full_disk_is_said_and_nothing_is_left_half(site: Site, rig: Rig) -> N
         assert [state.status for state in site.run()] == DONE
 
 
-def test_a_disk_that_is_full_to_the_brim_is_said(site: Site, rig: Rig) -> None:
+def test_a_completely_full_disk_is_reported(site: Site, rig: Rig) -> None:
     with rig.full_disk(site.install):
         assert site.installer().probe()[0].status == "missing"
         with rig.knob("import-s", "20"):
@@ -85,7 +86,7 @@ def test_a_disk_that_is_full_to_the_brim_is_said(site: Site, rig: Rig) -> None:
         assert [state.status for state in site.run()] == DONE
 
 
-def test_an_install_directory_that_is_not_ours_is_said(site: Site) -> None:
+def test_an_install_directory_of_another_user_is_reported(site: Site) -> None:
     site.install.chmod(0o700)
     site.rig.as_root(["chown", "root", str(site.install)], check=True)
     with pytest.raises(LlmbError, match="install directory cannot be written") as caught:
@@ -94,7 +95,7 @@ def test_an_install_directory_that_is_not_ours_is_said(site: Site) -> None:
     assert "Choose an install directory" in caught.value.fix
 
 
-def test_a_job_that_slurm_refuses_is_said(site: Site, rig: Rig) -> None:
+def test_a_job_that_slurm_refuses_is_reported(site: Site, rig: Rig) -> None:
     profile = rig.profile(install_dir=str(site.install), account="nobodys")
     with enroot_on_nodes_only(rig):
         state = failed_image(site.run(profile))
@@ -103,7 +104,7 @@ def test_a_job_that_slurm_refuses_is_said(site: Site, rig: Rig) -> None:
     assert "account" in state.fix
 
 
-def test_a_controller_that_is_down_is_said(site: Site, rig: Rig) -> None:
+def test_a_controller_that_is_down_is_reported(site: Site, rig: Rig) -> None:
     with enroot_on_nodes_only(rig), rig.controller_down():
         state = failed_image(site.run())
     assert "Unable to contact slurm controller" in state.detail
@@ -122,7 +123,7 @@ def verb(site: Site, *words: str, stdin: str = "") -> subprocess.CompletedProces
 SELECTION = "-w nemotron4@25.04 -s 15b --gpu h100 -d fp8 --scale 16".split()
 
 
-def test_the_verb_says_how_to_give_a_key_where_the_registry_wants_one(site: Site, rig: Rig) -> None:
+def test_the_verb_explains_how_to_give_a_key_if_the_registry_requires_one(site: Site, rig: Rig) -> None:
     name = site.profile.name
     with rig.knob("needs-key", "nvapi-the-right-one"):
         refused = verb(site, "install", name, *SELECTION)
@@ -140,14 +141,14 @@ def test_the_verb_says_how_to_give_a_key_where_the_registry_wants_one(site: Site
     )
 
 
-def test_the_verb_asks_at_a_terminal_tries_the_key_and_goes_on(site: Site, rig: Rig) -> None:
+def test_the_verb_asks_at_a_terminal_tries_the_key_and_continues(site: Site, rig: Rig) -> None:
     site.services().clusters.close()
     with rig.knob("needs-key", "nvapi-the-right-one"), Terminal(site, "install", site.profile.name, *SELECTION) as user:
-        user.until("Make one at https://org.ngc.nvidia.com/setup/api-keys.")
+        user.until("Create one at https://org.ngc.nvidia.com/setup/api-keys.")
         user.until("NGC API key: ")
         user.enter("nvapi-the-right-one")
         user.until("could not be tested from the cluster")
-        user.until("Keep it in this computer's keyring too? [y/N] ")
+        user.until("Also store it in this computer's keyring? [y/N] ")
         user.enter("n")
         user.until("readable only by you.")
         assert user.exit_code() == 0
@@ -159,11 +160,14 @@ def test_the_secrets_verb_lists_gives_and_forgets(site: Site) -> None:
     name = site.profile.name
     assert verb(site, "secrets", name, "--give", "ngc").returncode == 1
     assert verb(site, "secrets", name, "--give", "hugging-face", stdin="hf_a-token-of-mine\n").returncode == 0
-    said = json.loads(verb(site, "secrets", name, *SELECTION, "--json").stdout)
-    assert [(state["id"], state["on_cluster"]) for state in said["secrets"]] == [("ngc", False), ("hugging-face", True)]
-    assert [(need["id"], need["required"]) for need in said["needs"]] == [("ngc", False)]
-    assert [test["result"] for test in said["tests"]] == ["not tested"]
-    assert "Hugging Face token  given by llmb-tui" in verb(site, "secrets", name).stdout
+    answer = json.loads(verb(site, "secrets", name, *SELECTION, "--json").stdout)
+    assert [(state["id"], state["on_cluster"]) for state in answer["secrets"]] == [
+        ("ngc", False),
+        ("hugging-face", True),
+    ]
+    assert [(need["id"], need["required"]) for need in answer["needs"]] == [("ngc", False)]
+    assert [test["result"] for test in answer["tests"]] == ["not tested"]
+    assert "Hugging Face token  stored by llmb-tui" in verb(site, "secrets", name).stdout
     assert verb(site, "secrets", name, "--forget", "hugging-face").returncode == 0
     assert not (site.rig.home / ".llmb-tui/hugging-face-token").exists()
 
@@ -179,7 +183,7 @@ def test_a_secret_is_seen_nowhere(site: Site, rig: Rig) -> None:
     rig.set("import-s", "4")
     with rig.knob("needs-key", SECRET):
         services = site.services()
-        said = give_secret(services.clusters.login_node(site.profile.name), "ngc", f" {SECRET}\n", keep=False)
+        message = give_secret(services.clusters.login_node(site.profile.name), "ngc", f" {SECRET}\n", keep=False)
         states: list[tuple[StepState, ...]] = []
         run = InBackground(site.installer())
         seen: list[str] = []
@@ -190,7 +194,7 @@ def test_a_secret_is_seen_nowhere(site: Site, rig: Rig) -> None:
     assert [state.status for state in states[-1]] == DONE
     assert any("enroot import" in line for line in seen)
     assert "Using credentials from file: /home/operator/.llmb-tui/enroot/.credentials" in site.log()
-    assert SECRET not in "\n".join([*seen, said, repr(states)])
+    assert SECRET not in "\n".join([*seen, message, repr(states)])
     holding = _files_with(SECRET, site.places.config, site.places.state, rig.home, site.install, rig.directory / "log")
     credentials = rig.home / ".llmb-tui/enroot/.credentials"
     assert holding == [credentials]

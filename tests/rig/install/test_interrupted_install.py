@@ -64,7 +64,7 @@ def test_a_killed_step_leaves_no_image_and_is_found_dead_at_once(site: Site) -> 
     assert not site.image.exists()
 
 
-def test_a_killed_step_is_taken_up_where_it_stopped(site: Site) -> None:
+def test_a_killed_step_continues_where_it_stopped(site: Site) -> None:
     run = import_halfway(site)
     run.stop.set()
     run.join()
@@ -77,7 +77,7 @@ def test_a_killed_step_is_taken_up_where_it_stopped(site: Site) -> None:
     assert site.attempts() == 2
 
 
-def test_who_looks_on_starts_a_killed_step_again(site: Site) -> None:
+def test_a_watching_program_starts_a_killed_step_again(site: Site) -> None:
     run = import_halfway(site)
     site.rig.set("import-s", "0")
     kill_step(site)
@@ -258,7 +258,7 @@ def test_a_job_whose_number_was_lost_is_found_by_its_name(site: Site, rig: Rig) 
     assert site.attempts() == 1
 
 
-def test_a_cancelled_job_is_said_and_taken_up(site: Site, rig: Rig) -> None:
+def test_a_cancelled_job_is_reported_and_resumed(site: Site, rig: Rig) -> None:
     with enroot_on_nodes_only(rig):
         run = import_halfway(site)
         rig.as_root(["scancel", job_of(site)], check=True)
@@ -274,7 +274,7 @@ def test_a_cancelled_job_is_said_and_taken_up(site: Site, rig: Rig) -> None:
     assert f"Downloading {LAYERS - there} missing layers" in site.log()
 
 
-def test_a_job_whose_node_fails_is_said_and_taken_up(site: Site, rig: Rig) -> None:
+def test_a_job_whose_node_fails_is_reported_and_resumed(site: Site, rig: Rig) -> None:
     with enroot_on_nodes_only(rig):
         run = import_halfway(site)
         node = rig.as_root(["squeue", "--noheader", "--format=%N"]).stdout.strip()

@@ -61,7 +61,7 @@ def in_one_shell(times: int, script: str, before: str, *words: str) -> str:
     return f"run() (\n{script}\n)\n{loop}"
 
 
-def test_what_is_removed_and_deleted_leads_nowhere_else_however_often_names_are_swapped(shared: Shared) -> None:
+def test_removal_and_deletion_follow_no_link_however_often_names_are_swapped(shared: Shared) -> None:
     script = remote_text("lock.sh", "inside.sh", "discard.sh")
     trash = f"{shared.install}/.llmb-tui/trash.{OPERATOR_ID}"
     shared.rig.as_operator(f"mkdir -m 700 {trash}", check=True)

@@ -136,7 +136,7 @@ def until_halfway(site: UpstreamSite, kind: str, reached: Callable[[UpstreamSite
     assert site.by_kind(run.join())[kind].status == "running", site.log(kind)
 
 
-def test_what_is_killed_fails_or_is_removed_is_made_anew(make_site: MakeSite, outside: Outside) -> None:
+def test_killed_failed_and_removed_steps_are_made_again(make_site: MakeSite, outside: Outside) -> None:
     """One after the other in one place, so that what comes before a step is made once."""
     site = make_site("nemotron4-340b-25.12")
     kinds = list(site.steps())
@@ -150,14 +150,14 @@ def test_what_is_killed_fails_or_is_removed_is_made_anew(make_site: MakeSite, ou
             site.kill(kind)
             state = site.look()[kind]
             assert (state.status, state.detail[:26]) == ("missing", "An earlier attempt was kil"), what
-    a_package_that_cannot_be_built_is_said(site)
+    a_package_that_cannot_be_built_is_reported(site)
     assert not_done(site.run()) == {}, site.log("setup")
     assert {kind for kind in kinds if site.attempts(kind) == 2} == set(killed)
     assert leftovers(site) == []
     what_is_removed_is_made_anew(site)
 
 
-def a_package_that_cannot_be_built_is_said(site: UpstreamSite) -> None:
+def a_package_that_cannot_be_built_is_reported(site: UpstreamSite) -> None:
     with site.rig.knob("faults/pip", "megatron-core"):
         state = failed(site.run(), "setup")
     assert (state.reason, "step's log" in state.fix) == ("A package could not be built.", True)
@@ -183,9 +183,7 @@ def leftovers(site: UpstreamSite) -> list[Path]:
     return hidden + list(site.install.glob("venvs/*.old.*"))
 
 
-def test_a_setup_job_that_is_cancelled_begins_anew_and_killed_pins_are_taken_up(
-    make_site: MakeSite, outside: Outside
-) -> None:
+def test_a_cancelled_setup_job_restarts_and_killed_pins_continue(make_site: MakeSite, outside: Outside) -> None:
     """An interrupted setup of this release would leave NeMo without the patch, and say nothing of it the next time."""
     site = make_site()
     with outside.rig.knob("hold/reinstall"):
@@ -205,7 +203,7 @@ def test_a_setup_job_that_is_cancelled_begins_anew_and_killed_pins_are_taken_up(
     assert (site.attempts("pins"), site.log("setup")) == (2, set_up)
 
 
-def test_a_setup_with_a_terminal_that_is_killed_begins_anew_and_says_what_the_hub_does(
+def test_a_killed_setup_with_a_terminal_restarts_and_reports_the_hubs_limit(
     make_site: MakeSite, outside: Outside
 ) -> None:
     site = make_site("llama3.1-24.11")
@@ -231,7 +229,7 @@ def failed(states: dict[str, StepState], kind: str) -> StepState:
     return states[kind]
 
 
-def test_a_commit_that_is_not_public_is_said_before_anything_long(make_site: MakeSite, outside: Outside) -> None:
+def test_a_commit_that_is_not_public_is_reported_before_anything_long(make_site: MakeSite, outside: Outside) -> None:
     site = make_site("nemotron4-340b-25.12")
     real = "f260da5d65fccdf9c78283647f7497d9428fb654"
     with outside.lost(real):
@@ -260,7 +258,7 @@ def test_an_early_look_finds_what_the_install_would(make_site: MakeSite, outside
     assert [path.name for path in site.install.iterdir()] == ["offline"]
 
 
-def test_a_git_host_out_of_reach_is_said(make_site: MakeSite, outside: Outside) -> None:
+def test_an_unreachable_git_host_is_reported(make_site: MakeSite, outside: Outside) -> None:
     site = make_site()
     with outside.no_internet():
         state = failed(site.run(), "commits")
@@ -268,7 +266,7 @@ def test_a_git_host_out_of_reach_is_said(make_site: MakeSite, outside: Outside) 
     assert "`offline`" in state.fix
 
 
-def test_a_login_node_without_that_python_says_what_it_has(make_site: MakeSite) -> None:
+def test_a_login_node_without_that_python_reports_what_it_has(make_site: MakeSite) -> None:
     site = make_site("nemotron4-340b-25.12")
     assert site.recipe.upstream
     site.recipe = replace(site.recipe, upstream=replace(site.recipe.upstream, python_exact="3.98"))
@@ -309,7 +307,7 @@ END
 
 
 @pytest.mark.parametrize("name", ["llama3.1-24.11", "llama3.1-25.04"])
-def test_a_token_that_is_missing_is_said_before_anything_long(make_site: MakeSite, outside: Outside, name: str) -> None:
+def test_a_missing_token_is_reported_before_anything_long(make_site: MakeSite, outside: Outside, name: str) -> None:
     site = make_site(name)
     state = failed(site.run(), "token")
     assert (state.key_would_help, state.detail) == ("hugging-face", "There is no Hugging Face token on the cluster.")

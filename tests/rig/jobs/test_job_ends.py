@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from llmb_tui.watch.state import RunState
+from tests.kit.reasons import TIME_LIMIT, training_reason
 from tests.kit.waiting import until
 from tests.rig.jobs.watched import Site, Watched
 
@@ -44,7 +45,7 @@ def test_a_node_that_fails_is_named(site: Site) -> None:
     assert "cn003" in line or "NODE FAILURE" in line
 
 
-def test_a_requeued_job_goes_on_in_a_second_log(site: Site) -> None:
+def test_a_requeued_job_continues_in_a_second_log(site: Site) -> None:
     watched = site.watch("echo start ${SLURM_RESTART_COUNT:-0}; [ ${SLURM_RESTART_COUNT:-0} = 1 ] || sleep 600")
     watched.running()
     site.rig.as_operator(["scontrol", "requeue", watched.job_id], check=True)
@@ -58,14 +59,14 @@ def test_a_requeued_job_goes_on_in_a_second_log(site: Site) -> None:
     folder = site.runs.folder("rigrun1")
     assert (folder / "log").read_text().startswith("start 0\n")
     assert (folder / "log.1").read_text() == "start 1\n"
-    told = accounting(site)
-    assert [(line["JobID"], line["State"]) for line in told] == [
+    lines = accounting(site)
+    assert [(line["JobID"], line["State"]) for line in lines] == [
         (watched.job_id, "REQUEUED"),
         (watched.job_id, "COMPLETED"),
     ]
-    assert 0 <= float(told[1]["End"]) - float(told[1]["Start"]) < 60, "moments are the same in every time zone"
+    assert 0 <= float(lines[1]["End"]) - float(lines[1]["Start"]) < 60, "moments are the same in every time zone"
     # Of a job as short as the second the database may hear the end before the beginning, which has the partition.
-    assert (told[0]["Partition"], told[1]["NodeList"]) == ("batch", final.job.node_list)
+    assert (lines[0]["Partition"], lines[1]["NodeList"]) == ("batch", final.job.node_list)
 
 
 def test_the_time_limit(site: Site) -> None:
@@ -77,7 +78,7 @@ def test_the_time_limit(site: Site) -> None:
     assert final.job is not None
     assert (final.stage, final.job.state) == ("timeout", "TIMEOUT")
     reason, line = failure(final)
-    assert reason == "The job reached its time limit."
+    assert reason == training_reason(TIME_LIMIT)
     assert "DUE TO TIME LIMIT" in line or line == "Slurm: TIMEOUT"
 
 
@@ -91,14 +92,14 @@ def test_out_of_host_memory(site: Site) -> None:
     assert "oom-kill event" in line or "exceeded memory limit" in line
 
 
-def test_one_rank_that_fails_takes_the_others_along(site: Site) -> None:
+def test_one_rank_that_fails_ends_the_others(site: Site) -> None:
     line = "[rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
     command = f"if [ $SLURM_PROCID = 1 ]; then sleep 1; echo '{line}'; exit 1; fi; sleep 600"
     final = site.watch(command, *TWO_TASKS).end()
     assert final.job is not None
     assert (final.stage, final.job.state) == ("failed", "FAILED")
     assert final.job.exit_code != "0:0"
-    assert failure(final) == ("A GPU ran out of memory.", line)
+    assert failure(final) == (training_reason(line), line)
 
 
 def test_a_rank_that_is_killed_from_outside(site: Site) -> None:
@@ -126,7 +127,7 @@ def test_an_output_file_that_cannot_be_written(site: Site) -> None:
     )
 
 
-def test_who_cancelled_a_job_is_said(site: Site) -> None:
+def test_the_user_who_cancelled_a_job_is_named(site: Site) -> None:
     watched = site.watch("echo begins; sleep 600")
     watched.running()
     site.rig.as_root(["scancel", watched.job_id], check=True)

@@ -25,7 +25,7 @@ from tests.kit.runs import make_run
 from tests.kit.waiting import until
 from tests.rig.jobs.watched import Site
 from tests.rig.line import Line
-from tests.rig.noting import calls_noted
+from tests.rig.recorded_calls import recorded_calls
 from tests.rig.submit.cut_session import Cut, CutSession
 
 SLEEPS = "#!/bin/sh\nsleep 600\n"
@@ -127,7 +127,7 @@ def test_a_cancel_whose_answer_is_lost_with_the_line_is_settled_by_the_next_look
         session.close()
 
 
-def test_a_job_of_somebody_else_is_not_cancelled(site: Site) -> None:
+def test_a_job_of_another_user_is_not_cancelled(site: Site) -> None:
     site.rig.as_root(["sacctmgr", "-i", "add", "user", "root", "account=llmbench"])
     command = ["sbatch", "--parsable", "-A", "llmbench", "-o", "/dev/null", "--wrap", "sleep 600"]
     job_id = site.rig.as_root(command, check=True).stdout.strip()
@@ -157,7 +157,7 @@ def test_a_controller_that_hangs_costs_one_wait_and_changes_no_job(site: Site, m
         return look(job_ids)
 
     monkeypatch.setattr(site.session, "look", counted)
-    with calls_noted(site.rig, "squeue", "sacct", "scontrol", "sinfo") as calls:
+    with recorded_calls(site.rig, "squeue", "sacct", "scontrol", "sinfo") as calls:
         watched = site.watch("echo begins; sleep 600")
         watched.running()
         with site.rig.controller_hung():
@@ -176,7 +176,7 @@ def test_a_controller_that_hangs_costs_one_wait_and_changes_no_job(site: Site, m
     assert mended.stage == state.stage
 
 
-def test_without_its_database_the_queue_goes_on(site: Site) -> None:
+def test_the_queue_works_without_its_database(site: Site) -> None:
     runs = submitted(site)
     ended = submitted(site, script="#!/bin/sh\nexit 4\n")
     in_state(site, runs, lambda job: job.state == "RUNNING")
@@ -188,7 +188,7 @@ def test_without_its_database_the_queue_goes_on(site: Site) -> None:
             site.session.look([runs, "999999"])
 
 
-def test_accounting_that_hangs_is_told_from_the_controller_and_keeps_no_run_from_its_end(
+def test_hung_accounting_is_distinguished_from_the_controller_and_delays_no_run(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("llmb_tui.cluster.slurm.client.ENDED_WITHIN_S", 1)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import shlex
 import subprocess
-import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
@@ -17,9 +15,9 @@ from llmb_tui.watch.job_poller import JobPoller
 from llmb_tui.watch.monitor import Monitor
 from llmb_tui.watch.state import RunState
 from tests.kit.runs import NEMOTRON, direct_spec, intended_run, request_for
+from tests.kit.watching import Watching
 from tests.rig.cluster import Rig
 
-DEADLINE_S = 120.0
 SCRIPT = """\
 #!/bin/bash
 #SBATCH --job-name={name}
@@ -29,51 +27,20 @@ srun --output {folder}/log-{name}_%j_${{SLURM_RESTART_COUNT:-0}}.out --kill-on-b
 """
 
 
-@dataclass
-class Watched:
-    """One run, its monitor in a thread, and every state that it published."""
+class Watched(Watching):
+    """A run that is watched, with the poller of its job."""
 
-    monitor: Monitor
-    poller: JobPoller
-    job_id: str
-    states: list[RunState] = field(default_factory=list)
-    stop: threading.Event = field(default_factory=threading.Event)
-    result: RunState | None = None
-
-    def start(self) -> Watched:
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-        self._thread.start()
-        return self
-
-    def wait_for(self, condition: Callable[[RunState], object], *, after: int = 0) -> RunState:
-        """The first published state that fits, of those after the first `after`."""
-        ends = time.monotonic() + DEADLINE_S
-        seen = after
-        while True:
-            for state in self.states[seen:]:
-                if condition(state):
-                    return state
-                seen += 1
-            assert time.monotonic() < ends, f"no such state; the last is {self.states[-1:]}"
-            assert self._thread.is_alive() or seen < len(self.states), f"it ended without: {self.states[-1:]}"
-            time.sleep(0.02)
+    def __init__(self, monitor: Monitor, poller: JobPoller, job_id: str) -> None:
+        super().__init__(monitor, deadline_s=120.0)
+        self.poller, self.job_id = poller, job_id
 
     def running(self) -> RunState:
         return self.wait_for(lambda state: state.job and state.job.state == "RUNNING" and state.log_bytes)
 
-    def end(self) -> RunState:
-        """The state that `watch` returned."""
-        self._thread.join(DEADLINE_S)
-        assert self.result is not None, f"it goes on: {self.states[-1:]}"
-        return self.result
-
     def leave(self) -> None:
         self.stop.set()
         self.poller.close()
-        self._thread.join(DEADLINE_S)
-
-    def _watch(self) -> None:
-        self.result = self.monitor.watch(self.states.append, self.stop)
+        self.end()
 
 
 class Site:
@@ -99,7 +66,7 @@ class Site:
         run = replace(run, created_at=now, submission="submitted", job_ids=(job_id,), submitted_at=now)
         poller = JobPoller(self.session, every_s=1.0)
         monitor = Monitor(self.session, self.runs, run, poller, **settings)
-        self.watched.append(Watched(monitor, poller, job_id).start())
+        self.watched.append(Watched(monitor, poller, job_id))
         return self.watched[-1]
 
     def submit(self, script: str, *options: str) -> subprocess.CompletedProcess[str]:

@@ -80,9 +80,7 @@ def test_the_profiles_own_directory_is_recognised(services: Services, profile: S
     assert SECRET not in repr(found)
 
 
-def test_what_the_login_shell_names_is_recognised_and_so_are_folders_with_such_a_name(
-    rig: Rig, services: Services
-) -> None:
+def test_installs_of_the_login_shell_and_folders_of_that_name_are_recognised(rig: Rig, services: Services) -> None:
     named, site = Installation(rig), rig.new_dir()
     beside = Installation(rig, site / "LLMB-26.06", CONFIG_2, "26.06.01")
     inside = Installation(rig, site / "llmb" / "old", release="25.12")
@@ -99,7 +97,7 @@ def test_what_the_login_shell_names_is_recognised_and_so_are_folders_with_such_a
     assert found.installs[1].release == "26.06.01"
 
 
-def test_one_that_is_found_twice_is_one(rig: Rig, services: Services, installation: Installation) -> None:
+def test_a_result_that_is_found_twice_counts_once(rig: Rig, services: Services, installation: Installation) -> None:
     link = rig.new_dir() / "llmb"
     rig.as_operator(["ln", "-s", str(installation.root), str(link)], check=True)
     found = find_on(services, replace(rig.profile(), install_dir=f"{link}/"))
@@ -111,7 +109,7 @@ def test_a_cluster_without_one_has_none(rig: Rig, services: Services) -> None:
     assert (found.installs, found.troubles) == ((), ())
 
 
-def test_what_cannot_be_used_says_why_and_changes_nothing(
+def test_an_unusable_value_gives_its_reason_and_changes_nothing(
     services: Services, profile: SlurmProfile, installation: Installation, verb: Verb
 ) -> None:
     installation.write("cluster_config.yaml", f"schema_version: 3\nenvironment: {{HF_TOKEN: {SECRET}}}\n")
@@ -128,11 +126,11 @@ def test_what_cannot_be_used_says_why_and_changes_nothing(
     assert installation.sh(f"find {installation.root} -printf '%p %T@\\n' | sort") == before
 
 
-def test_its_settings_and_workloads_are_told_by_verb(
+def test_its_settings_and_workloads_are_printed_by_verb(
     verb: Verb, installation: Installation, profile: SlurmProfile
 ) -> None:
-    told = verb("llmb", "rig")
-    (found,) = told["installations"]
+    output = verb("llmb", "rig")
+    (found,) = output["installations"]
     assert found["settings"] == {
         "account": "llmb_other",
         "partition": "small",
@@ -146,7 +144,7 @@ def test_its_settings_and_workloads_are_told_by_verb(
     assert (ours["name"], ours["recipes"], ours["sizes"]) == (WORKLOAD, ["nemotron4-340b@25.12"], ["340b"])
     assert (ours["same_release"], ours["image"], ours["venv_missing"]) == (True, "nvidia+nemo+25.07.01.sqsh", False)
     assert (theirs["name"], theirs["same_release"], theirs["venv_missing"]) == ("pretrain_llama3.1", False, True)
-    assert SECRET not in json.dumps(told)
+    assert SECRET not in json.dumps(output)
     assert Services(UserPaths.of_user()).clusters.profile("rig") == profile
 
 
@@ -155,10 +153,10 @@ def test_a_person_reads_the_same(
 ) -> None:
     launched = installation.launch(release="25.08")
     assert main(["llmb", profile.name]) == 0
-    told = capsys.readouterr().out
-    assert told.startswith(f"llmb-run 25.12 installation at {installation.root}: pretrain_nemotron4-340b,")
-    assert "gpu_request    gpus-per-node, 4 on a node" in told
-    row = next(line for line in told.splitlines() if line.lstrip().startswith(f"{launched.job} "))
+    output = capsys.readouterr().out
+    assert output.startswith(f"llmb-run 25.12 installation at {installation.root}: pretrain_nemotron4-340b,")
+    assert "gpu_request    gpus-per-node, 4 on a node" in output
+    row = next(line for line in output.splitlines() if line.lstrip().startswith(f"{launched.job} "))
     assert "nemotron4-340b fp8" in row
     assert "No preset has nemotron4-340b of release 25.08" in row
 
@@ -243,7 +241,7 @@ def test_a_run_is_opened_once_and_watched_over_its_restart_to_the_verdict(
     assert "[NeMo I] start 1" in capsys.readouterr().out
 
 
-def test_it_is_cancelled_as_ours_are_and_never_submitted(
+def test_it_is_cancelled_as_other_runs_and_never_submitted(
     verb: Verb, installation: Installation, services: Services
 ) -> None:
     launched = installation.launch()

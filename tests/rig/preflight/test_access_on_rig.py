@@ -35,10 +35,10 @@ def services(rig: Rig, web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_an_image_that_is_open_to_anybody(services: Services, job: Plan) -> None:
-    told: list[Preflight] = []
-    found = by_id(services.launcher.preflight(services.request("rig-login", job), told.append))["secret-ngc"]
+    reports: list[Preflight] = []
+    found = by_id(services.launcher.preflight(services.request("rig-login", job), reports.append))["secret-ngc"]
     assert (found.status, "nvidia/nemo:25.02.01" in found.needed) == ("ok", True)
-    assert by_id(told[-1])["secret-ngc"] == found
+    assert by_id(reports[-1])["secret-ngc"] == found
 
 
 def test_an_image_that_wants_a_key(services: Services, job: Plan, web: Web) -> None:

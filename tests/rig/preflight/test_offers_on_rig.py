@@ -96,7 +96,7 @@ class _Counted:
         return self.rig.password
 
 
-def test_who_logged_in_for_the_offers_does_not_log_in_again_for_the_saved_profile(rig: Rig, services: Services) -> None:
+def test_a_login_for_the_offers_serves_the_saved_profile_too(rig: Rig, services: Services) -> None:
     prompter = _Counted(rig)
     unsaved = bare(rig.profile("password"))
     offers = services.clusters.inventory(unsaved, prompter)
@@ -132,7 +132,7 @@ def local(rig: Rig, *arguments: str, **environment: str) -> subprocess.Completed
     return rig.as_root([sys.executable, "-m", "llmb_tui", *arguments], env=variables)
 
 
-def test_on_the_login_node_itself_a_profile_is_made_from_what_it_says(rig: Rig) -> None:
+def test_on_the_login_node_itself_a_profile_is_made_from_its_answers(rig: Rig) -> None:
     selection = "-w nemotron4@25.04 -s 15b --gpu h100 -d fp8 --scale 32".split()
     done = local(rig, "doctor", "local", *selection, "--json")
     found = {check["id"]: check for check in json.loads(done.stdout)["checks"]}

@@ -24,9 +24,9 @@ from llmb_tui.preflight.report import Preflight
 from llmb_tui.preflight.run import run_preflight
 from tests.rig.cluster import Rig
 from tests.rig.line import Line
-from tests.rig.noting import calls_noted
 from tests.rig.preflight.conftest import Look
 from tests.rig.preflight.site import by_id, sources, web_server
+from tests.rig.recorded_calls import recorded_calls
 
 # How full this machine is, is not for these tests to say.
 _ROOM = {"disk", "enroot-space"}
@@ -55,24 +55,24 @@ def test_a_good_cluster_passes_and_nothing_is_queued(rig: Rig, look: Look) -> No
 
 def test_a_line_that_is_cut_meanwhile_is_made_again(rig: Rig, job: Plan, servers: str) -> None:
     """In the answer of the first group, once."""
-    told: list[Preflight] = []
+    reports: list[Preflight] = []
     with Line(rig.port()) as line, closing(SlurmCluster(line.profile(rig.profile()))) as session:
         session.connect()
         line.cut_after(bytes_down=400)
         report = run_preflight(
-            session, cluster_checks(Needs(rig.profile(), job, sources=sources(servers))), told.append
+            session, cluster_checks(Needs(rig.profile(), job, sources=sources(servers))), reports.append
         )
         assert (line.cuts, line.connections) == (1, 2)
     assert [check for check in report.failed if check.id not in _ROOM] == []
-    assert len(told) == 4
+    assert len(reports) == 4
 
 
-def test_what_is_known_so_far_is_told(rig: Rig, session: SlurmCluster, job: Plan, servers: str) -> None:
-    told: list[Preflight] = []
-    report = run_preflight(session, cluster_checks(Needs(rig.profile(), job, sources=sources(servers))), told.append)
-    assert len(told) == 4
-    assert told[-1] == report
-    for earlier, later in pairwise(told):
+def test_known_facts_are_reported_so_far(rig: Rig, session: SlurmCluster, job: Plan, servers: str) -> None:
+    reports: list[Preflight] = []
+    report = run_preflight(session, cluster_checks(Needs(rig.profile(), job, sources=sources(servers))), reports.append)
+    assert len(reports) == 4
+    assert reports[-1] == report
+    for earlier, later in pairwise(reports):
         assert later.checks[: len(earlier.checks)] == earlier.checks
         assert len(later.checks) > len(earlier.checks)
 
@@ -142,7 +142,9 @@ def test_an_image_for_grace_does_not_run_on_these_nodes(look: Look, catalog: Cat
     assert (found["gpus"].status, found["nodes"].status, found["cpu"].status) == ("ok", "ok", "failed")
 
 
-def test_a_hidden_partition_is_for_who_names_it(rig: Rig, look: Look, session: SlurmCluster, catalog: Catalog) -> None:
+def test_a_hidden_partition_is_used_only_if_it_is_named(
+    rig: Rig, look: Look, session: SlurmCluster, catalog: Catalog
+) -> None:
     grace = plan(catalog, Selection("nemotron4-340b", "25.12", "340b", "gb200", "fp8", 128))
     with rig.hidden_partition("small"):
         assert "small" not in rig.as_operator(["sinfo"], check=True).stdout
@@ -178,7 +180,7 @@ def test_a_node_that_is_down_is_a_warning_and_the_trial_does_not_gate(rig: Rig, 
 
 
 def test_a_hung_controller_costs_one_wait(rig: Rig, look: Look) -> None:
-    with rig.controller_hung(), calls_noted(rig, *SLURM) as calls:
+    with rig.controller_hung(), recorded_calls(rig, *SLURM) as calls:
         found = look()
         asked = calls()
     assert (found["controller"].status, found["controller"].found) == (
@@ -279,7 +281,7 @@ def test_settings_of_enroot_are_shown_as_enroot_reads_them(rig: Rig, look: Look)
     assert (settings.status, settings.found) == ("warning", f"{lacking} in {folder} of the login node")
 
 
-def test_a_directory_of_somebody_else(rig: Rig, look: Look) -> None:
+def test_a_directory_of_another_user(rig: Rig, look: Look) -> None:
     folder = rig.new_dir()
     folder.chmod(0o555)
     found = look(install_dir=f"{folder}/deep/down")["install-dir"]

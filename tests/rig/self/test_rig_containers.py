@@ -65,16 +65,14 @@ def test_path_comes_from_the_image_unless_asked_otherwise(rig: Rig, task: Path) 
         ("--container-image={0}/image.sqsh --container-workdir=/gone", "pyxis: couldn't chdir to /gone"),
     ],
 )
-def test_what_is_wrong_with_a_container_is_said_in_the_words_of_pyxis(
-    rig: Rig, task: Path, options: str, expected: str
-) -> None:
+def test_container_errors_are_reported_in_the_words_of_pyxis(rig: Rig, task: Path, options: str, expected: str) -> None:
     done = rig.as_operator(f"srun {options.format(task)} true")
     assert done.returncode == 1
     assert expected in done.stderr
     assert "Failed to invoke spank plugin stack" in done.stderr
 
 
-def test_a_training_prints_the_steps_of_rank_zero_and_says_that_it_is_simulated(rig: Rig, task: Path) -> None:
+def test_a_training_prints_the_steps_of_rank_zero_and_that_it_is_simulated(rig: Rig, task: Path) -> None:
     done = rig.as_operator(srun(task, TRAIN, "--mpi=pmix", "--nodes=2", "--ntasks-per-node=8", "--gpus-per-node=8"))
     assert done.returncode == 0, done.stderr
     steps = [line for line in done.stdout.split("\n") if line.startswith("Training epoch 0")]
@@ -94,7 +92,7 @@ def test_other_programs_are_run_by_the_real_python(rig: Rig, task: Path) -> None
     assert done.stdout == "3\n"
 
 
-def test_a_training_that_fails_takes_its_job_along(rig: Rig, task: Path) -> None:
+def test_a_training_that_fails_ends_its_job(rig: Rig, task: Path) -> None:
     with rig.knob("faults/fail-at-step", "1"):
         done = rig.as_operator(srun(task, TRAIN, "--ntasks=4", "--kill-on-bad-exit=1"))
     assert done.returncode

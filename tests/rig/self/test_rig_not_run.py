@@ -67,7 +67,7 @@ def marked(directory: Path) -> Path:
     return mark
 
 
-def test_a_rig_by_hand_says_how_to_reach_and_end_it(login: Rig) -> None:
+def test_a_manually_started_rig_prints_how_to_reach_and_end_it(login: Rig) -> None:
     assert login
     up = run("tests.rig", "up", "--background", "--login-only")
     assert up.returncode == 0, up.stderr

@@ -84,8 +84,8 @@ def nemotron(outside: Outside, _made: dict[str, Procedure]) -> Procedure:
     if "nemotron" not in _made:
         outside.need_little("nemo_run")
         procedure = Procedure(outside, "v25.04", "nemotron")
-        state, said = procedure.set_up()
-        assert state == "COMPLETED", said
+        state, output = procedure.set_up()
+        assert state == "COMPLETED", output
         assert (procedure.root / IMAGE).read_bytes()[:4] == b"hsqs"
         _made["nemotron"] = procedure
     return _made["nemotron"]
@@ -105,10 +105,10 @@ def test_nemotron4_with_an_unknown_size(nemotron: Procedure) -> None:
 
 
 def test_nemotron4_that_is_set_up_twice(nemotron: Procedure) -> None:
-    state, said = nemotron.set_up()
+    state, output = nemotron.set_up()
     assert state == "FAILED"
-    assert f"[ERROR] File already exists: {nemotron.root / IMAGE}" in said
-    assert "Cloning into 'NeMo'" not in said, "it takes NeMo as it is, however far an earlier attempt came"
+    assert f"[ERROR] File already exists: {nemotron.root / IMAGE}" in output
+    assert "Cloning into 'NeMo'" not in output, "it takes NeMo as it is, however far an earlier attempt came"
 
 
 def test_nemotron4_whose_nemo_was_never_patched(nemotron: Procedure) -> None:

@@ -40,16 +40,16 @@ def test_pmix_works(rig: Rig) -> None:
 
 def test_a_hung_controller_makes_slurm_give_up_in_its_own_words(rig: Rig) -> None:
     with rig.controller_hung():
-        said = rig.as_operator("squeue").stderr
-    assert "Socket timed out on send/recv operation" in said
+        output = rig.as_operator("squeue").stderr
+    assert "Socket timed out on send/recv operation" in output
     assert rig.as_operator("squeue").returncode == 0
 
 
 def test_a_controller_that_is_down_comes_back_with_its_jobs(rig: Rig) -> None:
     job = rig.as_operator("sbatch --parsable --hold --wrap true", check=True).stdout.strip()
     with rig.controller_down():
-        said = rig.as_operator(["squeue"]).stderr
-    assert "Unable to contact slurm controller (connect failure)" in said
+        output = rig.as_operator(["squeue"]).stderr
+    assert "Unable to contact slurm controller (connect failure)" in output
     assert rig.squeue() == [job]
     assert rig.as_operator("srun --nodes=4 true").returncode == 0
 
@@ -88,6 +88,6 @@ def test_tidying_leaves_no_job_and_no_fault(rig: Rig) -> None:
     assert (rig.knobs / "speed").read_text() != "1"
 
 
-def test_without_accounting_sacct_says_so(rig_without_accounting: Rig) -> None:
+def test_without_accounting_sacct_reports_it(rig_without_accounting: Rig) -> None:
     assert "Slurm accounting storage is disabled" in rig_without_accounting.as_operator("sacct").stderr
     assert rig_without_accounting.as_operator("srun hostname").stdout == "cn001\n"

@@ -164,7 +164,7 @@ def test_ending_sessions_leaves_the_server_alone(login: Rig) -> None:
     assert ssh(login, "login", "true").returncode == 0
 
 
-def test_what_runs_as_the_operator_is_listed(login: Rig) -> None:
+def test_processes_of_the_operator_are_listed(login: Rig) -> None:
     login.as_operator("sleep 987 >/dev/null 2>&1 &", check=True)
     until(lambda: "sleep 987" in login.operator_processes(), "the shell's child has become it")
     login.as_root(["pkill", "-f", "^sleep 987"], check=True)

@@ -51,8 +51,8 @@ def line(login: Rig) -> Iterator[Line]:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """A heartbeat that loses its patience after three seconds."""
-    monkeypatch.setattr(heartbeat, "_ASK_EVERY_S", 0.5)
-    monkeypatch.setattr(heartbeat, "_PATIENCE_S", 2.5)
+    monkeypatch.setattr(heartbeat, "ASK_EVERY_S", 0.5)
+    monkeypatch.setattr(heartbeat, "PATIENCE_S", 2.5)
 
 
 class Owner:
@@ -71,7 +71,7 @@ class Owner:
         return self._rig.totp() if "code" in prompt.lower() else self._rig.password
 
 
-def test_a_hang_is_noticed_and_mended_when_the_line_is_back(login: Rig, line: Line, open_session: Open) -> None:
+def test_a_hang_is_noticed_and_ends_when_the_line_is_back(login: Rig, line: Line, open_session: Open) -> None:
     session = open_session(line.profile(login.profile()))
     session.run(["true"])
     outcome: list[Exception] = []
@@ -98,9 +98,7 @@ def test_a_hang_is_noticed_and_mended_when_the_line_is_back(login: Rig, line: Li
 
 
 @pytest.mark.usefixtures("quick")
-def test_what_ran_behind_a_line_that_hung_ends_when_the_server_learns_of_it(
-    login: Rig, line: Line, open_session: Open
-) -> None:
+def test_commands_behind_a_hung_line_end_when_the_server_notices_it(login: Rig, line: Line, open_session: Open) -> None:
     session = open_session(line.profile(login.profile()))
     stream = session.stream(_LONG)
     assert stream.read(20) == b"up\n"
@@ -137,7 +135,7 @@ def test_a_slow_line_full_of_output_is_no_dead_one(login: Rig, open_session: Ope
         assert narrow.connections == 1
 
 
-def test_a_restarted_server_is_found_again(login: Rig, open_session: Open) -> None:
+def test_a_restarted_server_is_connected_again(login: Rig, open_session: Open) -> None:
     session = open_session(login.profile())
     stream = session.stream(_LONG, bulk=True)
     assert stream.read(20) == b"up\n"

@@ -83,10 +83,10 @@ def test_a_log_that_was_replaced(following: Following, log: Path, *, change: Cal
     anew = following.folder / "log-1"
     until(lambda: anew.exists() and anew.read_bytes() == log.read_bytes(), "what it is now is copied as a whole")
     following.end()
-    said = following.troubles[0]
-    assert "was replaced" in said
-    assert why in said
-    assert f"The {len(BEFORE):,} bytes copied before are kept" in said
+    text = following.troubles[0]
+    assert "was replaced" in text
+    assert why in text
+    assert f"The {len(BEFORE):,} bytes copied before are kept" in text
     assert (following.folder / "log").read_bytes() == BEFORE
 
 

@@ -20,6 +20,7 @@ from llmb_tui.watch.job_poller import JobPoller
 from llmb_tui.watch.monitor import Monitor
 from llmb_tui.watch.run_records import RunRecords
 from llmb_tui.watch.state import RunState
+from tests.kit.reasons import OUT_OF_GPU_MEMORY, training_reason
 from tests.kit.runs import CATALOG, make_run
 from tests.kit.waiting import until
 from tests.rig.cluster import Rig
@@ -128,7 +129,7 @@ def _quick(rig: Rig) -> Iterator[None]:
     rig.cancel_jobs()
 
 
-def test_a_log_that_is_written_over_goes_on_in_a_second_copy(submit: Submit) -> None:
+def test_an_overwritten_log_continues_in_a_second_copy(submit: Submit) -> None:
     watched = submit()
     leave = watched.start()
     watched.wait_for("the first start's steps", lambda state: state.progress.steps_done == 2)
@@ -147,7 +148,7 @@ def test_a_log_that_is_written_over_goes_on_in_a_second_copy(submit: Submit) -> 
     assert (again.log_name, again.progress.steps_done) == ("log.1", 4)
 
 
-def test_who_was_away_while_the_job_was_started_again_has_both(submit: Submit) -> None:
+def test_both_logs_are_copied_if_the_job_restarted_while_the_program_was_closed(submit: Submit) -> None:
     watched = submit()
     leave = watched.start()
     watched.wait_for("the first start's steps", lambda state: state.progress.steps_done == 2)
@@ -180,7 +181,7 @@ def test_a_log_that_the_second_start_writes_on_in_is_one_copy(submit: Submit) ->
     assert watched.copy().read_bytes().count(b"start") == 2
 
 
-def test_why_it_failed_stands_in_the_file_beside_the_log(submit: Submit) -> None:
+def test_the_reason_of_a_failure_is_in_the_file_next_to_the_log(submit: Submit) -> None:
     watched = submit()
     (watched.folder / "fail").write_text("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB\n")
     (watched.folder / "end").touch()
@@ -191,4 +192,4 @@ def test_why_it_failed_stands_in_the_file_beside_the_log(submit: Submit) -> None
     assert b"memory" not in watched.copy().read_bytes()
     assert state.progress.failure is not None
     assert state.progress.failure.line == "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB"
-    assert state.why_failed == "A GPU ran out of memory."
+    assert state.why_failed == training_reason(OUT_OF_GPU_MEMORY)

@@ -41,7 +41,7 @@ class Launched:
     def run(self) -> Run:
         return self.services.runs.load(self.run_id)
 
-    def going(self) -> bool:
+    def is_active(self) -> bool:
         return self.run.is_active
 
     def end(self, name: str) -> None:
@@ -51,7 +51,7 @@ class Launched:
     def over(self) -> bool:
         """Ask Slurm once whether both have ended: a job is COMPLETING before that, which is no end yet."""
         poll_jobs(self.services.clusters.cluster("rig"), self.services.runs, [self.run])
-        return not self.going()
+        return not self.is_active()
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_the_last_job_is_watched_and_the_other_is_seen(launched: Launched, watch
     assert (final.job and (final.job.id, final.job.state), final.progress.steps_done) == ((plain, "COMPLETED"), 3)
     assert [(job.id, job.state) for job in final.others] == [(profile, "RUNNING")]
     assert states(launched.run) == {"profile": "RUNNING", "plain": "COMPLETED"}
-    assert launched.going(), "a job of it has not ended"
+    assert launched.is_active(), "a job of it has not ended"
 
     launched.end("profile")
     until(launched.over, "its end is seen")
@@ -112,7 +112,7 @@ def test_the_other_job_may_end_first(launched: Launched) -> None:
     assert job is not None
     assert (job.state, seen[-1].others[0].state) == ("RUNNING", "COMPLETED")
     assert states(launched.run) == {"profile": "COMPLETED", "plain": "RUNNING"}
-    assert launched.going()
+    assert launched.is_active()
 
 
 def test_cancelling_ends_them_all(launched: Launched, watch: Callable[[], RunState]) -> None:

@@ -76,22 +76,22 @@ def read_as_run(path: Path, task_dir: Path) -> LocalLog:
     return LocalLog(make_run("run1", task_dir), path)
 
 
-def assert_copied(following: Following, remote: Path, drops: int, tell: Callable[[str], None]) -> None:
+def assert_copied(following: Following, remote: Path, drops: int, print_at_end: Callable[[str], None]) -> None:
     """Byte for byte."""
     following.wait_until_copied(remote, DEADLINE_S)
     following.end()
     copy, log = (following.folder / "log").read_bytes(), remote.read_bytes()
     lost, doubled = max(0, len(log) - len(copy)), max(0, len(copy) - len(log))
-    tell(f"stream: {drops} drops, {len(log):,} bytes, {lost} lost, {doubled} doubled")
+    print_at_end(f"stream: {drops} drops, {len(log):,} bytes, {lost} lost, {doubled} doubled")
     assert copy == log
     assert not following.troubles
 
 
 def test_cut_hung_and_restarted_again_and_again(
-    login: Rig, remote: Path, writer: subprocess.Popen[bytes], tmp_path: Path, tell: Callable[[str], None]
+    login: Rig, remote: Path, writer: subprocess.Popen[bytes], tmp_path: Path, print_at_end: Callable[[str], None]
 ) -> None:
     with Line(login.port()) as line:
-        nuisance = Nuisance(login, line, seed(tell))
+        nuisance = Nuisance(login, line, seed(print_at_end))
         following = Following(line.profile(login.profile()), remote.parent, tmp_path / "run")
         copy = following.folder / "log"
         shown = read_as_run(copy, remote.parent)
@@ -102,7 +102,7 @@ def test_cut_hung_and_restarted_again_and_again(
             with contextlib.suppress(TimeoutError):  # the next trouble shall meet a log that goes on, if it does
                 until(lambda: copy.stat().st_size > before, deadline_s=2)  # noqa: B023 - called at once
             shown.read()
-        assert_copied(following, remote, nuisance.drops, tell)
+        assert_copied(following, remote, nuisance.drops, print_at_end)
     assert nuisance.drops >= 20 * min(TIMES, 6)
     lost = [news.note for news in following.links if news.link == "lost"]
     back = [news.note for news in following.links if news.link == "live" and news.note]

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.catalog.load import load_presets
+from tests.kit.report_properties import reported_values
 from tests.recipes.outside import Outside, of
 from tests.rig.cluster import Rig
 from tests.rig.submit.intents import Intents, Laptop, Tally
 from tests.rig.submit.trial import Trial
-from tests.rig.submit.upstream_intents import UpstreamIntents, telling_sbatch
-from tests.told import told
+from tests.rig.submit.upstream_intents import UpstreamIntents, recorded_sbatch
 
 _AT_MOST_ONCE = "at-most-once"
 
@@ -32,18 +32,18 @@ def laptop(tmp_path: Path) -> Laptop:
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """This Slurm takes jobs quickly, so less time than by default settles what was lost."""
-    monkeypatch.setattr("llmb_tui.launch.login_node._TAKEN_WITHIN_S", 10.0)
-    monkeypatch.setattr("llmb_tui.launch.login_node._ASK_AGAIN_AFTER_S", 0.2)
+    monkeypatch.setattr("llmb_tui.launch.login_node.TAKEN_WITHIN_S", 10.0)
+    monkeypatch.setattr("llmb_tui.launch.login_node.ASK_AGAIN_AFTER_S", 0.2)
 
 
 @pytest.fixture
-def tally(request: pytest.FixtureRequest, tell: Callable[[str], None]) -> Iterator[Tally]:
-    """What became of the test's submissions; told at the end of all tests."""
+def tally(request: pytest.FixtureRequest, print_at_end: Callable[[str], None]) -> Iterator[Tally]:
+    """Outcomes of the test's submissions, printed at the end of all tests."""
     made = Tally()
     yield made
     if made.submissions:
         request.node.user_properties.append((_AT_MOST_ONCE, made.counts()))
-        tell(f"at most once, {request.node.name}: {made}")
+        print_at_end(f"at most once, {request.node.name}: {made}")
 
 
 @pytest.fixture
@@ -86,19 +86,19 @@ def _grok(rig: Rig) -> Iterator[UpstreamIntents]:
 @pytest.fixture
 def nemo_run(_nemotron: UpstreamIntents, outside: Outside, laptop: Laptop, tally: Tally) -> Iterator[Trial]:
     """Launches of Nemotron4 25.04, where NeMo-Run calls sbatch."""
-    with telling_sbatch(outside.rig):
+    with recorded_sbatch(outside.rig):
         yield Trial(outside.rig, _nemotron, laptop, tally)
 
 
 @pytest.fixture
 def batch(_grok: UpstreamIntents, outside: Outside, laptop: Laptop, tally: Tally) -> Iterator[Trial]:
     """Launches of Grok1 25.02, whose launch script is the batch script."""
-    with telling_sbatch(outside.rig):
+    with recorded_sbatch(outside.rig):
         yield Trial(outside.rig, _grok, laptop, tally)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Tell what became of the submissions that were interrupted, in every process together."""
-    outcomes = [Tally.of(counts) for counts in told(terminalreporter, _AT_MOST_ONCE)]
+    outcomes = [Tally.of(counts) for counts in reported_values(terminalreporter, _AT_MOST_ONCE)]
     if outcomes:
         terminalreporter.write_line(f"at most once: {sum(outcomes, Tally())}")

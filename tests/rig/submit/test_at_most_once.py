@@ -126,8 +126,8 @@ def test_one_laptop_asks_while_another_submits(trial: Trial, times: int, pause_s
 
 
 def test_nemo_runs_job_is_known_and_where_it_writes(nemo_run: Trial) -> None:
-    run, told = nemo_run.new(), list[str]()
-    nemo_run.submit_in_background(run, told).join()
+    run, messages = nemo_run.new(), list[str]()
+    nemo_run.submit_in_background(run, messages).join()
     known = nemo_run.remembered(run)
     assert (known.submission, known.note, len(known.job_ids)) == ("submitted", "", 1)
     assert known.log is not None
@@ -138,8 +138,8 @@ def test_nemo_runs_job_is_known_and_where_it_writes(nemo_run: Trial) -> None:
     assert known.job_log == JobLog(f"{folder}/log-{name}_%j_%r.out", (f"{folder}/sbatch_{name}_%j.out",))
     assert f"#SBATCH --output={folder}/sbatch_{name}_%j.out" in (folder.parent / f"{folder.name}_sbatch.sh").read_text()
     assert (folder_of(run) / "command.sh").read_text() == f"{spec_of(run).command}\n"
-    assert told
-    assert all(line.startswith("launch.sh ") for line in told)
+    assert messages
+    assert all(line.startswith("launch.sh ") for line in messages)
     nemo_run.settle()
 
 
@@ -197,14 +197,14 @@ def test_the_line_is_cut_while_nemo_run_is_at_work(nemo_run: Trial) -> None:
 
 def test_launches_of_the_same_selection_at_once_keep_their_jobs_apart(batch: Trial, nemo_run: Trial) -> None:
     for trial, others in ((batch, 3), (nemo_run, 1)):
-        first, told = trial.new(), list[str]()
+        first, messages = trial.new(), list[str]()
         with Held(trial.rig, "before") as held:
             threads = [trial.submit_in_background(first)]
             held.wait()
             rest = [trial.new() for _ in range(others)]
-            threads += [trial.submit_in_background(run, told) for run in rest]
+            threads += [trial.submit_in_background(run, messages) for run in rest]
             waits = f"Waiting for another launch in the same folder: run {first.id}, by "
-            until(lambda: sum(waits in line for line in told) == len(rest), "the others wait")  # noqa: B023 - at once
+            until(lambda: sum(waits in line for line in messages) == len(rest), "the others wait")  # noqa: B023 - at once
         for thread in threads:
             thread.join()
         trial.settle()
@@ -220,7 +220,7 @@ def test_a_batch_launch_is_killed_at_any_moment(batch: Trial) -> None:
     assert batch.tally.ended == {"submitted": 7, "withdrawn": 1}
 
 
-def test_nobody_waits_for_a_launch_that_is_dead(batch: Trial) -> None:
+def test_a_dead_launch_is_not_waited_for(batch: Trial) -> None:
     """The first had made no job, the second has, and no third comes that would take its lock away."""
     for moment in ("before", "after"):
         launch_killed(batch, moment, WITH_ALL)

@@ -70,9 +70,9 @@ def troubled(trial: Trial, line: Line, chance: random.Random, lasts_s: float) ->
 
 @pytest.mark.parametrize(("trial", "count"), [("direct", 12 * TIMES), ("batch", 4 * TIMES)], indirect=["trial"])
 def test_each_has_one_job_or_none_and_that_is_known(
-    trial: Trial, count: int, request: pytest.FixtureRequest, tell: Callable[[str], None]
+    trial: Trial, count: int, request: pytest.FixtureRequest, print_at_end: Callable[[str], None]
 ) -> None:
-    first = seed(tell)
+    first = seed(print_at_end)
     lasts_s = LASTS_S[request.node.callspec.params["trial"]]
 
     def worker(number: int) -> int:

@@ -27,7 +27,7 @@ _LISTENS = "0A"
 def test_the_controller_hangs_when_sbatch_asks_it(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of nine submissions three are killed while they wait, three lose their SSH session, and all time out."""
     monkeypatch.setattr(DirectDelivery, "answers_within_s", 1.0)
-    monkeypatch.setattr("llmb_tui.launch.login_node._TAKEN_WITHIN_S", 40.0)
+    monkeypatch.setattr("llmb_tui.launch.login_node.TAKEN_WITHIN_S", 40.0)
     # An sbatch gives up after ten seconds: none starts before each has its session, and its files are written.
     together, begin = threading.Barrier(AT_ONCE + 1), DirectDelivery.begin
 
@@ -43,7 +43,7 @@ def test_the_controller_hangs_when_sbatch_asks_it(trial: Trial, monkeypatch: pyt
             thread.start()
         together.wait(_READY_WITHIN_S)
         until(lambda: len(_sbatches(trial.rig)) == AT_ONCE, "every sbatch waits for an answer")
-        until(lambda: asked(trial.rig) >= AT_ONCE, "every sbatch has sent its job")
+        until(lambda: waiting_connections(trial.rig) >= AT_ONCE, "every sbatch has sent its job")
         trial.rig.as_root(["kill", "-9", "--", *(f"-{trial.group(run)}" for run in runs[:3])])
         trial.rig.servers.end_sessions("login")
         trial.tally.drops += 3 + AT_ONCE
@@ -66,7 +66,7 @@ def _sbatches(rig: Rig) -> list[str]:
     return [command for command in rig.operator_processes() if command.startswith("sbatch --parsable")]
 
 
-def asked(rig: Rig) -> int:
+def waiting_connections(rig: Rig) -> int:
     """Connections on which the controller has something to read."""
     conf = (rig.directory / "etc/slurm/slurm.conf").read_text()
     port = int(conf.partition("SlurmctldPort=")[2].split()[0])
@@ -96,17 +96,17 @@ def test_without_the_database_a_job_is_found_in_the_queue(trial: Trial) -> None:
 
 
 def test_a_job_that_ended_is_found_whatever_was_lost(trial: Trial) -> None:
-    _ended_job_is_found(trial)
+    _check_ended_job(trial)
 
 
 def test_a_job_that_ended_is_found_without_accounting(
     rig_without_accounting: Rig, laptop: Laptop, tally: Tally
 ) -> None:
     trial = Trial(rig_without_accounting, Intents(rig_without_accounting), laptop, tally)
-    _ended_job_is_found(trial)
+    _check_ended_job(trial)
 
 
-def _ended_job_is_found(trial: Trial) -> None:
+def _check_ended_job(trial: Trial) -> None:
     run = trial.new()
     with trial.session() as session:
         trial.submit(session, run, "--comment=short")

@@ -106,7 +106,7 @@ CASES = {
         line="--gpus-per-node=8",
     ),
     "gres-name": Refused(
-        what="it does not take `--gres=gpu:8`",
+        what="it does not accept `--gres=gpu:8`",
         words="Invalid generic resource (gres) specification",
         mend="gres or gpus-per-node, or choose a partition that has them",
         spec={"tasks_per_node": 8, "gpu_request": "gres"},
@@ -150,7 +150,7 @@ CASES = {
         limit="MaxSubmitJobsPerUser=0",
     ),
     "qos-time": Refused(
-        what="gives less time than the 30 min that the run asks for",
+        what="allows less time than the 30 min that the run asks for",
         words="QOSMaxWallDurationPerJobLimit",
         mend="Lower the time limit",
         spec={"options": (("qos", "strict"),)},
@@ -167,7 +167,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
-def test_a_refusal_is_told_in_words(trial: Trial, case: Refused) -> None:
+def test_a_refusal_is_explained(trial: Trial, case: Refused) -> None:
     run = trial.new(**case.spec)
     lines = [case.line] if case.line else []
     with _strict_qos(trial.rig, case.limit), trial.session() as session, pytest.raises(LlmbError) as caught:
@@ -181,7 +181,7 @@ def test_a_refusal_is_told_in_words(trial: Trial, case: Refused) -> None:
     assert trial.rig.squeue() == []
 
 
-def test_an_option_of_pyxis_where_there_is_none_is_told_in_words(trial: Trial) -> None:
+def test_an_option_of_pyxis_without_pyxis_is_explained(trial: Trial) -> None:
     run = trial.new(options=(("container-image", "nvidia/nemo"),))
     with _without_pyxis(trial.rig), trial.session() as session, pytest.raises(LlmbError) as caught:
         trial.submit(session, run)

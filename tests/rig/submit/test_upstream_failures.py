@@ -11,14 +11,14 @@ from llmb_tui.errors import LlmbError
 from llmb_tui.launch.submission_status import probe
 from tests.kit.runs import delivery_of, start_late
 from tests.kit.waiting import until
-from tests.rig.submit.test_slurm_failing import asked
+from tests.rig.submit.test_slurm_failing import waiting_connections
 from tests.rig.submit.trial import Trial
 from tests.rig.submit.upstream_intents import WITH_ALL, Held, folder_of, group_of, kill, spec_of
 
 NAME = "nemo_grok1"
 
 
-def by_hand(trial: Trial, name: str, folder: str) -> str:
+def launch_manually(trial: Trial, name: str, folder: str) -> str:
     """The number of a job that the same user submits by hand, from that folder."""
     words = ["/usr/bin/sbatch", "--parsable", "--hold", f"--job-name={name}", "--wrap=true"]
     return trial.rig.as_operator(words, cwd=folder, check=True).stdout.strip()
@@ -26,7 +26,7 @@ def by_hand(trial: Trial, name: str, folder: str) -> str:
 
 def test_the_controller_hangs_when_sbatch_asks_it(batch: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of three launches one is killed while it waits, and the others time out."""
-    monkeypatch.setattr("llmb_tui.launch.login_node._TAKEN_WITHIN_S", 40.0)
+    monkeypatch.setattr("llmb_tui.launch.login_node.TAKEN_WITHIN_S", 40.0)
     for whom in (WITH_ALL, None):
         run = batch.new()
         with Held(batch.rig, "before") as held:
@@ -34,7 +34,7 @@ def test_the_controller_hangs_when_sbatch_asks_it(batch: Trial, monkeypatch: pyt
             held.wait()
             with batch.rig.controller_hung():
                 held.release()
-                until(lambda: asked(batch.rig), "sbatch has sent its job")
+                until(lambda: waiting_connections(batch.rig), "sbatch has sent its job")
                 if whom is not None:
                     kill(batch, run, whom)
                 else:
@@ -50,7 +50,7 @@ def test_a_controller_that_cannot_be_asked_first_stops_the_launch(batch: Trial) 
     run = batch.new()
     with batch.rig.controller_hung(), batch.session() as session, pytest.raises(LlmbError) as caught:
         batch.submit(session, run)
-    assert caught.value.what == "The job was not submitted: Slurm cannot be asked which jobs there are."
+    assert caught.value.what == "The job was not submitted: Slurm cannot list the jobs."
     assert "slurm_load_jobs error" in caught.value.why
     assert caught.value.exit_code == 2
     assert not (folder_of(run) / "began").exists()
@@ -58,7 +58,7 @@ def test_a_controller_that_cannot_be_asked_first_stops_the_launch(batch: Trial) 
     assert batch.tally.ended == {"refused": 1}
 
 
-def test_slurms_own_refusal_is_told_in_its_words(batch: Trial, nemo_run: Trial) -> None:
+def test_slurms_refusal_is_quoted(batch: Trial, nemo_run: Trial) -> None:
     for trial in (batch, nemo_run):
         command = spec_of(trial.new()).command.replace("llmbench", "nobody")
         trial.runs.clear()
@@ -72,7 +72,7 @@ def test_slurms_own_refusal_is_told_in_its_words(batch: Trial, nemo_run: Trial) 
         assert trial.remembered(run).submission == "refused"
 
 
-def test_a_launch_that_fails_before_sbatch_says_why(nemo_run: Trial) -> None:
+def test_a_launch_that_fails_before_sbatch_gives_its_reason(nemo_run: Trial) -> None:
     root = Path(spec_of(nemo_run.new()).root)
     nemo_run.runs.clear()
     (metadata,) = (root.parent.parent / "venvs").glob("*/lib/python3*/site-packages/pyarrow-*/METADATA")
@@ -99,18 +99,18 @@ def test_a_scale_that_the_script_does_not_know(nemo_run: Trial) -> None:
     nemo_run.settle()
 
 
-def test_jobs_by_hand_are_not_taken_for_the_launchs(batch: Trial) -> None:
+def test_manual_jobs_are_not_taken_for_the_launchs(batch: Trial) -> None:
     """Of another name, from another folder, and one of the same kind that was there before."""
     root = spec_of(batch.new()).root
     batch.runs.clear()
-    by_hand(batch, NAME, root)
+    launch_manually(batch, NAME, root)
     for moment, ended in (("before", "withdrawn"), ("after", "submitted")):
         run = batch.new()
         with Held(batch.rig, moment) as held:
             thread = batch.submit_in_background(run)
             held.wait()
-            by_hand(batch, f"{NAME}_too", root)
-            by_hand(batch, NAME, str(batch.rig.new_dir()))
+            launch_manually(batch, f"{NAME}_too", root)
+            launch_manually(batch, NAME, str(batch.rig.new_dir()))
             kill(batch, run, WITH_ALL)
         thread.join()
         batch.settle()
@@ -118,12 +118,12 @@ def test_jobs_by_hand_are_not_taken_for_the_launchs(batch: Trial) -> None:
         batch.runs.clear()
 
 
-def test_a_job_by_hand_that_cannot_be_told_apart_leaves_the_run_unknown(batch: Trial) -> None:
+def test_a_manual_job_that_cannot_be_distinguished_leaves_the_run_unknown(batch: Trial) -> None:
     run = batch.new()
     with Held(batch.rig, "after") as held:
         thread = batch.submit_in_background(run)
         held.wait()
-        other = by_hand(batch, NAME, spec_of(run).root)
+        other = launch_manually(batch, NAME, spec_of(run).root)
         kill(batch, run, WITH_ALL)
     thread.join()
     (own,) = batch.intents.jobs([run])[run.id]
@@ -136,19 +136,19 @@ def test_a_job_by_hand_that_cannot_be_told_apart_leaves_the_run_unknown(batch: T
     assert len(batch.intents.jobs([run])[run.id]) == 1
 
 
-def test_a_job_by_hand_does_not_matter_to_a_launch_that_names_its_own(batch: Trial, nemo_run: Trial) -> None:
+def test_a_manual_job_does_not_matter_to_a_launch_that_names_its_jobs(batch: Trial, nemo_run: Trial) -> None:
     for trial in (batch, nemo_run):
         run = trial.new()
         with Held(trial.rig, "after") as held:
             thread = trial.submit_in_background(run)
             held.wait()
-            by_hand(trial, spec_of(run).job_name, spec_of(run).directory)
+            launch_manually(trial, spec_of(run).job_name, spec_of(run).directory)
         thread.join()
         assert trial.remembered(run).note == ""
         trial.settle()
 
 
-def test_nemo_runs_experiment_tells_a_lost_launch_from_one_by_hand(nemo_run: Trial) -> None:
+def test_nemo_runs_experiment_distinguishes_a_lost_launch_from_a_manual_one(nemo_run: Trial) -> None:
     """The same command by hand, a moment later: the time in the experiment's name is after the launch was over."""
     run = nemo_run.new()
     with Held(nemo_run.rig, "before") as held:

@@ -131,8 +131,8 @@ class Trial:
             try:
                 until(all_known, deadline_s=180)
             except TimeoutError as late:
-                said = [f"{known.id}: {known.note}" for known in map(self.remembered, unknown)]
-                raise AssertionError("\n".join(["still unknown:", *said])) from late
+                messages = [f"{known.id}: {known.note}" for known in map(self.remembered, unknown)]
+                raise AssertionError("\n".join(["still unknown:", *messages])) from late
         self.tally.add([self.remembered(run) for run in self.runs], self.intents.jobs(self.runs))
         assert self.tally.twice == []
         assert self.tally.lost == []

@@ -109,7 +109,7 @@ def group_of(run: Run) -> str:
 
 
 @contextlib.contextmanager
-def telling_sbatch(rig: Rig) -> Iterator[None]:
+def recorded_sbatch(rig: Rig) -> Iterator[None]:
     """Within the block sbatch says in each job which launch called it, and holds the job."""
     programs = {rig.directory / "bin" / name: text for name, text in (("sbatch", _SBATCH), ("sacct", _SACCT))}
     before = {path: path.read_text() if path.exists() else "" for path in programs}

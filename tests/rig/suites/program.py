@@ -20,8 +20,8 @@ QUICK = Timing(read_every_s=0.1, look_every_s=0.3, settle_every_s=0.3)
 
 def hurry() -> None:
     """This Slurm takes jobs quickly, so less time than by default settles what was lost."""
-    login_node._TAKEN_WITHIN_S, login_node._ASK_AGAIN_AFTER_S = 10.0, 0.2
-    vars(render)["_COMMAND"] = (*Warm.python(), "-m", "llmb_tui.launch.direct.render_worker")
+    login_node.TAKEN_WITHIN_S, login_node.ASK_AGAIN_AFTER_S = 10.0, 0.2
+    vars(render)["COMMAND"] = (*Warm.python(), "-m", "llmb_tui.launch.direct.render_worker")
     vars(services)["Timing"] = lambda: QUICK
 
 

@@ -65,7 +65,7 @@ def home(installed: SlurmProfile, line: Line, tmp_path: Path, monkeypatch: pytes
     """Of an operator whose cluster is the rig over a line."""
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
     monkeypatch.setattr("llmb_tui.services.Timing", lambda: QUICK)
-    monkeypatch.setattr("llmb_tui.launch.login_node._TAKEN_WITHIN_S", 10.0)
+    monkeypatch.setattr("llmb_tui.launch.login_node.TAKEN_WITHIN_S", 10.0)
     save_profile(tmp_path / "config" / "clusters", line.profile(installed))
     return tmp_path
 
@@ -109,8 +109,8 @@ def keep(home: Path, text: str = FILE) -> Suite:
 
 def program(home: Path, suite: Suite) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "tests.rig.suites.program", str(home), suite.id]
-    with (home / "told").open("ab") as told:
-        return subprocess.Popen(command, stdout=told, stderr=told)
+    with (home / "told").open("ab") as output:
+        return subprocess.Popen(command, stdout=output, stderr=output)
 
 
 def submit_the_rest(home: Path, suite: Suite) -> None:
@@ -144,9 +144,9 @@ def jobs_of(rig: Rig, runs: Runs) -> dict[str, int]:
 
 
 def test_each_is_sent_once_though_the_line_is_cut_and_the_program_killed(
-    rig: Rig, home: Path, line: Line, tell: Callable[[str], None]
+    rig: Rig, home: Path, line: Line, print_at_end: Callable[[str], None]
 ) -> None:
-    chance = random.Random(seed(tell))
+    chance = random.Random(seed(print_at_end))
     suite, runs = keep(home), Runs(UserPaths(home / "config", home / "state"))
     killed = 0
     with cut_again_and_again(line, chance):
@@ -168,7 +168,9 @@ def test_each_is_sent_once_though_the_line_is_cut_and_the_program_killed(
     assert sum(jobs.values()) == 12
     assert {run.submission for run in runs.all()} <= {"submitted", "withdrawn"}
     assert (watched.returncode, last["counts"]["done"], last["over"]) == (0, 12, True)
-    tell(f"a suite of 12: {line.cuts} cuts, {killed} kills, {len(jobs) - 12} sent again, {sum(jobs.values())} jobs")
+    print_at_end(
+        f"a suite of 12: {line.cuts} cuts, {killed} kills, {len(jobs) - 12} sent again, {sum(jobs.values())} jobs"
+    )
 
 
 def test_a_chain_runs_one_after_the_other_by_slurm(rig: Rig, home: Path) -> None:

@@ -18,8 +18,8 @@ MakeOperator = Callable[..., Operator]
 @pytest.fixture(autouse=True)
 def _look_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """What takes hours on a cluster takes seconds here."""
-    monkeypatch.setattr("llmb_tui.launch.install._LOOK_EVERY_S", 0.5)
-    monkeypatch.setattr("llmb_tui.launch.install._ASK_SLURM_EVERY_S", 1.0)
+    monkeypatch.setattr("llmb_tui.launch.install.LOOK_EVERY_S", 0.5)
+    monkeypatch.setattr("llmb_tui.launch.install.ASK_SLURM_EVERY_S", 1.0)
 
 
 @pytest.fixture

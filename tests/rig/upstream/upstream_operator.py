@@ -84,9 +84,9 @@ class Operator:
 
     def submit(self, selection: tuple[str, ...]) -> Run:
         """Submit by the recipe's own launch script."""
-        said = self.document("submit", "--cluster", CLUSTER, *selection, *RECIPE, "--yes")
-        assert said["procedure"] == "upstream"
-        run = self.run(said["id"])
+        answer = self.document("submit", "--cluster", CLUSTER, *selection, *RECIPE, "--yes")
+        assert answer["procedure"] == "upstream"
+        run = self.run(answer["id"])
         assert run.submission == "submitted"
         return run
 
@@ -110,7 +110,7 @@ class Operator:
         """Watch a run in a thread, as the screen does."""
         services = Services(self.places, timing=Timing(look_every_s=1.0))
         poller = services.clusters.poller(CLUSTER)
-        self.watching.append(Watched(services.feed.monitor(run.id), poller, run.job_ids[-1]).start())
+        self.watching.append(Watched(services.feed.monitor(run.id), poller, run.job_ids[-1]))
         return self.watching[-1]
 
     def requeue(self, run: Run) -> None:

@@ -15,7 +15,7 @@ from llmb_tui.answers.answer import Answer
 from llmb_tui.errors import LlmbError
 from llmb_tui.evidence.export import Exporter
 from llmb_tui.evidence.verify import verify
-from llmb_tui.ui.dialogs import AskLine, ExportDialog, Failure
+from llmb_tui.ui.dialogs import ExportDialog, Failure, InputDialog
 from llmb_tui.ui.screens.report import ReportScreen
 from llmb_tui.ui.screens.result_view import ResultView, save_charts
 from llmb_tui.ui.screens.results import ResultsScreen
@@ -27,7 +27,7 @@ from tests.ui.results.test_results_screen import cells, read
 OpenResults = Callable[..., tuple[App[None], Any]]
 
 
-async def test_compare_is_grey_until_two_are_marked_and_says_why(open_results: OpenResults) -> None:
+async def test_compare_is_grey_with_a_reason_until_two_rows_are_marked(open_results: OpenResults) -> None:
     app, _ = open_results()
     told: list[str] = []
     app.notify = lambda message, **_: told.append(message)  # type: ignore[method-assign]
@@ -36,12 +36,14 @@ async def test_compare_is_grey_until_two_are_marked_and_says_why(open_results: O
         assert "compare" not in actions(app.screen)
         await pilot.press("c")
         assert isinstance(app.screen, ResultsScreen)
-        assert told == ["Mark two rows or more with x: they are compared with each other."]
+        assert told == ["Mark at least two rows with x to compare them."]
         await pilot.press("x", "down", "down", "x")
         await until(pilot, lambda: "compare" in actions(app.screen), "two are marked")
 
 
-async def test_marked_groups_stand_side_by_side_with_what_forbids_to_compare_them(open_results: OpenResults) -> None:
+async def test_marked_groups_are_shown_side_by_side_with_reasons_against_the_comparison(
+    open_results: OpenResults,
+) -> None:
     app, _ = open_results()
     async with app.run_test(size=(120, 50)) as pilot:
         await read(pilot)
@@ -59,7 +61,7 @@ async def test_marked_groups_stand_side_by_side_with_what_forbids_to_compare_the
         assert [row[0] for row in cells(app)][:3] == ["x", "", "x"]
 
 
-async def test_two_runs_of_one_configuration_are_held_against_each_other(open_results: OpenResults) -> None:
+async def test_two_runs_of_one_configuration_are_compared(open_results: OpenResults) -> None:
     app, _ = open_results([Past("aaa1", NEMOTRON, 3, 2.0), Past("aaa2", NEMOTRON, 2, 2.004)])
     async with app.run_test(size=(120, 50)) as pilot:
         await until(pilot, lambda: bool(cells(app)) and cells(app)[0][3:5] == ["2", "2.002"], "the runs")
@@ -83,7 +85,7 @@ async def test_scaling_draws_its_charts_and_writes_them_as_svg(open_results: Ope
         assert "Scaling: nemotron4@25.04 15b fp8 · H100, eos" in text_of(app, "#view-head")
         assert "tokens/s of a GPU" in on_screen(app)
         await pilot.press("v")
-        await on_top(pilot, AskLine)
+        await on_top(pilot, InputDialog)
         app.screen.query_one(Input).value = str(tmp_path)
         await pilot.press("enter")
         await until(pilot, lambda: len(list(tmp_path.glob("*.svg"))) == 2, "the files")
@@ -91,7 +93,7 @@ async def test_scaling_draws_its_charts_and_writes_them_as_svg(open_results: Ope
         assert {path.name for path in tmp_path.glob("*.svg")} == {"scale.svg", "efficiency.svg"}
 
 
-async def test_where_there_is_no_curve_the_view_says_what_it_takes(open_results: OpenResults) -> None:
+async def test_without_a_curve_the_view_says_which_runs_are_needed(open_results: OpenResults) -> None:
     app, _ = open_results([Past("aaa1", NEMOTRON, 3, 2.0)])
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: bool(cells(app)) and cells(app)[0][4] == "2", "the run")
@@ -102,7 +104,7 @@ async def test_where_there_is_no_curve_the_view_says_what_it_takes(open_results:
         assert isinstance(app.screen, ResultsScreen)
 
 
-async def test_nodes_are_copied_where_some_are_suspected_and_else_the_key_says_why(open_results: OpenResults) -> None:
+async def test_suspected_nodes_are_copied(open_results: OpenResults) -> None:
     slow = [
         Past(
             f"n{at:02}",
@@ -125,7 +127,7 @@ async def test_nodes_are_copied_where_some_are_suspected_and_else_the_key_says_w
         assert copied == ["--exclude=x1"]
 
 
-async def test_no_suspected_node_is_nothing_to_copy(open_results: OpenResults) -> None:
+async def test_without_suspected_nodes_the_copy_key_shows_the_reason(open_results: OpenResults) -> None:
     app, _ = open_results()
     told: list[str] = []
     app.notify = lambda message, **_: told.append(message)  # type: ignore[method-assign]
@@ -139,7 +141,7 @@ async def test_no_suspected_node_is_nothing_to_copy(open_results: OpenResults) -
         assert told == ["No node is suspected, so there is nothing to exclude."]
 
 
-async def test_what_fails_is_told_in_the_view(open_results: OpenResults, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_error_is_shown_in_the_view(open_results: OpenResults, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise LlmbError("The log cannot be read.", "[/x] denied", "Mend it.")
 
@@ -153,26 +155,26 @@ async def test_what_fails_is_told_in_the_view(open_results: OpenResults, monkeyp
         await until(pilot, lambda: "[/x] denied" in on_screen(app), "the reason")
 
 
-def test_a_file_that_is_there_is_not_replaced(tmp_path: Path) -> None:
+def test_an_existing_file_is_not_replaced(tmp_path: Path) -> None:
     from tests.answers.test_chart_rows import history
 
     chart = history()
     first, second = save_charts((chart,), tmp_path), save_charts((chart,), tmp_path)
     assert [path.name for path in (*first, *second)] == ["history.svg", "history-2.svg"]
     assert first[0].stat().st_mode & 0o777 == 0o600
-    with pytest.raises(LlmbError, match="is no folder"):
+    with pytest.raises(LlmbError, match="is not a directory"):
         save_charts((chart,), tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize("folder", ["/nowhere", "~no-such-user/charts"])
-async def test_a_folder_that_is_none_is_a_dialog_and_no_end(open_results: OpenResults, folder: str) -> None:
+async def test_a_missing_directory_is_reported_in_a_dialog(open_results: OpenResults, folder: str) -> None:
     app, _ = open_results()
     async with app.run_test(size=SIZE) as pilot:
         await read(pilot)
         await pilot.press("s")
         await until(pilot, lambda: "save" in actions(app.screen), "the charts")
         await pilot.press("v")
-        await on_top(pilot, AskLine)
+        await on_top(pilot, InputDialog)
         app.screen.query_one(Input).value = folder
         await pilot.press("enter")
         await on_top(pilot, Failure)
@@ -180,7 +182,7 @@ async def test_a_folder_that_is_none_is_a_dialog_and_no_end(open_results: OpenRe
         assert isinstance(app.screen, ResultsScreen)
 
 
-async def test_the_report_is_of_what_is_marked_or_of_the_row(open_results: OpenResults) -> None:
+async def test_the_report_has_the_marked_runs_or_those_of_the_row(open_results: OpenResults) -> None:
     app, _ = open_results([Past("aaa1", NEMOTRON, 3, 2.0), Past("aaa2", NEMOTRON, 2, 2.01)])
     async with app.run_test(size=(120, 50)) as pilot:
         await until(pilot, lambda: bool(cells(app)) and cells(app)[0][3] == "2", "the runs")
@@ -197,7 +199,7 @@ async def test_the_report_is_of_what_is_marked_or_of_the_row(open_results: OpenR
         assert "1 marked" in text_of(app, "#list-head")
 
 
-async def test_too_many_runs_for_a_report_are_no_report(open_results: OpenResults) -> None:
+async def test_too_many_runs_for_a_report_are_refused(open_results: OpenResults) -> None:
     app, _ = open_results()
     told: list[str] = []
     app.notify = lambda message, **_: told.append(message)  # type: ignore[method-assign]
@@ -207,7 +209,7 @@ async def test_too_many_runs_for_a_report_are_no_report(open_results: OpenResult
         await until(pilot, lambda: len(cells(app)) == 2, "the clusters")
         await pilot.press("r")
         await until(pilot, lambda: bool(told), "why not")
-        assert "a report on the screen has 30 at most" in told[0]
+        assert "too many for a report on the screen; it has 30 at most" in told[0]
         assert isinstance(app.screen, ResultsScreen)
 
 
@@ -219,13 +221,13 @@ async def test_the_chart_over_time_is_written_as_svg(open_results: OpenResults, 
         await pilot.press("down", "down", "enter")
         await until(pilot, lambda: "save" in actions(app.screen), "the chart")
         await pilot.press("v")
-        await on_top(pilot, AskLine)
+        await on_top(pilot, InputDialog)
         app.screen.query_one(Input).value = str(tmp_path)
         await pilot.press("enter")
         await until(pilot, (tmp_path / "history.svg").is_file, "the file")
 
 
-async def test_while_it_is_worked_out_the_heading_says_so(open_results: OpenResults) -> None:
+async def test_the_heading_shows_that_an_answer_is_being_made(open_results: OpenResults) -> None:
     go = threading.Event()
 
     def wait() -> Answer:
@@ -264,7 +266,7 @@ async def test_an_export_says_what_was_written_and_what_is_missing(open_results:
 
 
 @pytest.mark.parametrize("fails", [False, True])
-async def test_an_export_that_is_left_goes_on_and_is_heard_of(
+async def test_an_export_continues_and_is_reported_after_the_view_is_closed(
     open_results: OpenResults, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: bool
 ) -> None:
     app, _ = open_results([Past("aaa1", NEMOTRON, 3, 2.0)])
@@ -297,8 +299,8 @@ async def test_an_export_that_is_left_goes_on_and_is_heard_of(
     assert file.exists() is not fails
 
 
-@pytest.mark.parametrize(("keys", "dialog"), [(("e",), ExportDialog), (("down", "down", "enter", "v"), AskLine)])
-async def test_where_the_working_directory_is_gone_the_home_directory_is_offered(
+@pytest.mark.parametrize(("keys", "dialog"), [(("e",), ExportDialog), (("down", "down", "enter", "v"), InputDialog)])
+async def test_without_a_working_directory_the_home_directory_is_suggested(
     open_results: OpenResults, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keys: tuple[str, ...], dialog: type
 ) -> None:
     (tmp_path / "gone").mkdir()
@@ -315,7 +317,7 @@ async def test_where_the_working_directory_is_gone_the_home_directory_is_offered
         assert app.screen.query_one(Input).value.startswith(str(tmp_path))
 
 
-async def test_an_export_into_the_home_of_a_user_that_there_is_not_says_so(
+async def test_an_export_into_the_home_of_an_unknown_user_is_refused(
     open_results: OpenResults, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "here").mkdir()

@@ -33,7 +33,7 @@ def cells(app: App[None]) -> list[list[str]]:
     return [[str(cell).strip() for cell in table.get_row_at(row)] for row in range(table.row_count)]
 
 
-def test_on_a_narrow_terminal_there_is_room_for_a_run_that_took_too_long() -> None:
+def test_a_narrow_terminal_has_room_for_the_longest_verdict() -> None:
     columns = result_columns(lambda: NOW, several_clusters=True)
     width = {
         column.key: width for column, width in fit_columns(columns, {one.key: len(one.heading) for one in columns}, 78)
@@ -42,12 +42,12 @@ def test_on_a_narrow_terminal_there_is_room_for_a_run_that_took_too_long() -> No
     assert sum(width.values()) + len(width) - 1 <= 78
 
 
-def test_only_runs_that_are_others_get_another_row(open_results: OpenResults) -> None:
+def test_only_changed_runs_get_a_new_row(open_results: OpenResults) -> None:
     _, services = open_results([Past("aaa1", NEMOTRON, 3, 2.0), Past("aaa2", NEMOTRON, 2, 2.0)])
     results = tuple(services.history.result(run.id) for run in services.runs.all())
-    asked = ResultQuery(results, {}, "none", "", None, lambda: NOW, 120, Rows())
-    first = result_list(asked).rows
-    again = result_list(replace(asked, notes={"aaa1": Note("slow")}, shown=first)).rows
+    query = ResultQuery(results, {}, "none", "", None, lambda: NOW, 120, Rows())
+    first = result_list(query).rows
+    again = result_list(replace(query, notes={"aaa1": Note("slow")}, shown=first)).rows
     assert {row["note"][0]: row is first.cells[key] for key, row in again.cells.items()} == {"": True, "slow": False}
 
 
@@ -91,7 +91,7 @@ async def test_every_row_fits_in_the_terminal(open_results: OpenResults, size: t
             assert sum(column.get_render_width(table) for column in table.ordered_columns) <= table.size.width
 
 
-async def test_what_a_row_rests_on_is_said_below(open_results: OpenResults) -> None:
+async def test_the_facts_behind_a_row_are_shown_below(open_results: OpenResults) -> None:
     app, _ = open_results()
     async with app.run_test(size=SIZE) as pilot:
         await read(pilot)
@@ -101,7 +101,7 @@ async def test_what_a_row_rests_on_is_said_below(open_results: OpenResults) -> N
         assert "of 11 runs, deviation 4 %, 95 % interval of the mean" in about
         assert "8.7 % slower since 3 Nov, run r035" in about
         await pilot.press("down", "down")
-        assert "without 1 run: it is failed" in text_of(app, "#list-about")
+        assert "excluded: 1 run: state failed" in text_of(app, "#list-about")
 
 
 async def test_enter_lists_the_runs_with_their_chart_then_opens_one_and_back_finds_the_rows(
@@ -129,11 +129,11 @@ async def test_enter_lists_the_runs_with_their_chart_then_opens_one_and_back_fin
         assert not isinstance(app.screen, ResultsScreen)
 
 
-async def test_a_key_groups_by_something_else_and_the_heading_says_which(open_results: OpenResults) -> None:
+async def test_a_key_changes_the_grouping_and_the_heading_names_it(open_results: OpenResults) -> None:
     app, _ = open_results()
     async with app.run_test(size=SIZE) as pilot:
         await read(pilot)
-        said = ("by cluster", 2), ("by release", 2), ("by tag", 1), ("each run by itself", _RUNS)
+        said = ("by cluster", 2), ("by release", 2), ("by tag", 1), ("not grouped", _RUNS)
         for words, count in (*said, ("by configuration", _GROUPS)):
             await pilot.press("g")
             await until(pilot, lambda words=words: text_of(app, "#list-head").endswith(f"   {words}"), words)
@@ -155,7 +155,7 @@ async def test_a_filter_keeps_runs_with_all_words_and_escape_ends_it(open_result
         await listed(pilot)
 
 
-async def test_keys_that_come_in_one_burst_are_the_filters(open_results: OpenResults) -> None:
+async def test_keys_of_one_burst_go_to_the_filter(open_results: OpenResults) -> None:
     app, _ = open_results()
     async with app.run_test(size=SIZE) as pilot:
         await read(pilot)
@@ -165,7 +165,7 @@ async def test_keys_that_come_in_one_burst_are_the_filters(open_results: OpenRes
         assert isinstance(app.screen, ResultsScreen)
 
 
-async def test_marks_stay_on_their_rows_whatever_is_listed(open_results: OpenResults) -> None:
+async def test_marks_stay_on_their_rows_in_each_grouping(open_results: OpenResults) -> None:
     app, _ = open_results()
     async with app.run_test(size=SIZE) as pilot:
         await read(pilot)
@@ -178,7 +178,7 @@ async def test_marks_stay_on_their_rows_whatever_is_listed(open_results: OpenRes
         await until(pilot, lambda: "1 marked" in text_of(app, "#list-head"), "one mark")
 
 
-async def test_a_note_made_elsewhere_is_found_and_shown(open_results: OpenResults) -> None:
+async def test_a_note_of_another_program_is_found_and_shown(open_results: OpenResults) -> None:
     app, services = open_results([Past("aaa1", NEMOTRON, 3, 2.0), Past("aaa2", NEMOTRON, 2, 2.0)])
     services.notes.change("aaa1", "[/x] before the driver", ["driver-560"])
     async with app.run_test(size=SIZE) as pilot:
@@ -188,7 +188,7 @@ async def test_a_note_made_elsewhere_is_found_and_shown(open_results: OpenResult
         assert len(cells(app)) == 1
 
 
-async def test_a_run_that_ends_while_the_list_is_open_comes_to_its_group(open_results: OpenResults) -> None:
+async def test_a_run_that_ends_while_the_list_is_open_joins_its_group(open_results: OpenResults) -> None:
     app, services = open_results([Past("aaa1", NEMOTRON, 3, 2.0)])
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: bool(cells(app)) and cells(app)[0][3:5] == ["1", "2"], "the first")
@@ -196,7 +196,7 @@ async def test_a_run_that_ends_while_the_list_is_open_comes_to_its_group(open_re
         await until(pilot, lambda: cells(app)[0][3:5] == ["2", "2.1"], "both")
 
 
-async def test_what_is_simulated_says_so_in_the_list_and_in_its_views(open_results: OpenResults) -> None:
+async def test_a_simulated_cluster_has_a_notice_in_the_list_and_its_views(open_results: OpenResults) -> None:
     app, services = open_results()
     services.clusters.notice = "simulated, clock x30"
     async with app.run_test(size=(80, 24)) as pilot:
@@ -210,7 +210,7 @@ async def test_what_is_simulated_says_so_in_the_list_and_in_its_views(open_resul
         await until(pilot, lambda: "eos: simulated, clock x30" in text_of(app, "#view-head"), "the notice")
 
 
-async def test_a_run_that_cannot_be_read_is_said(open_results: OpenResults) -> None:
+async def test_an_unreadable_run_is_reported(open_results: OpenResults) -> None:
     app, services = open_results([Past("aaa1", NEMOTRON, 3, 2.0), Past("aaa2", NEMOTRON, 2, 2.0)])
     (services.runs.folder("aaa2") / "run.json").write_text("{")
     async with app.run_test(size=SIZE) as pilot:
@@ -218,7 +218,7 @@ async def test_a_run_that_cannot_be_read_is_said(open_results: OpenResults) -> N
         await until(pilot, lambda: [row[3] for row in cells(app)] == ["1"], "the other one")
 
 
-async def test_notes_that_cannot_be_read_hold_up_no_run(
+async def test_unreadable_notes_do_not_block_the_list(
     open_results: OpenResults, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app, services = open_results()
@@ -231,7 +231,7 @@ async def test_notes_that_cannot_be_read_hold_up_no_run(
         await listed(pilot)
 
 
-async def test_nothing_is_over_yet(open_results: OpenResults) -> None:
+async def test_the_list_without_finished_runs(open_results: OpenResults) -> None:
     app, _ = open_results([])
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "none yet" in text_of(app, "#list-head"), "the words")

@@ -19,7 +19,7 @@ from llmb_tui.cluster_files.housekeeping import Removal
 from llmb_tui.errors import LlmbError
 from llmb_tui.launch.policy import Policy
 from llmb_tui.services import Services
-from llmb_tui.ui.dialogs import Confirm, Failure
+from llmb_tui.ui.dialogs import ConfirmDialog, Failure
 from llmb_tui.ui.screens.disk import DiskScreen
 from llmb_tui.ui.widgets.keyed_table import KeyedTable
 from tests.kit.pilot import SIZE, on_screen, on_top, text_of, until
@@ -72,7 +72,9 @@ async def listed(pilot: Any, app: App[None], count: int) -> None:
     assert app.screen.query_one(KeyedTable).row_count == count
 
 
-async def test_what_stays_says_why_and_what_is_marked_goes_after_a_yes(open_disk: OpenDisk, install: Path) -> None:
+async def test_marked_items_are_removed_after_a_confirmation_and_kept_items_show_a_reason(
+    open_disk: OpenDisk, install: Path
+) -> None:
     app, _ = open_disk()
     async with app.run_test(size=SIZE) as pilot:
         await listed(pilot, app, 2)
@@ -80,29 +82,29 @@ async def test_what_stays_says_why_and_what_is_marked_goes_after_a_yes(open_disk
         await pilot.press("x", "D")
         assert isinstance(app.screen, DiskScreen)
         why = "images/brought.sqsh stays: This program did not install it."
-        assert [one.message for one in app._notifications] == [why, "Nothing is marked: x marks a thing."]
+        assert [one.message for one in app._notifications] == [why, "No item is marked. Mark one with x first."]
         await pilot.press("down", "x")
-        assert f"{IMAGE}   x marks it" in text_of(app, "#list-about")
+        assert f"{IMAGE}   x: mark" in text_of(app, "#list-about")
         await pilot.press("D")
-        await on_top(pilot, Confirm)
-        assert "It cannot be undone" in on_screen(app)
+        await on_top(pilot, ConfirmDialog)
+        assert "This cannot be undone" in on_screen(app)
         await pilot.press("n")
         assert (install / IMAGE).exists()
         await pilot.press("D")
-        await on_top(pilot, Confirm)
+        await on_top(pilot, ConfirmDialog)
         await pilot.press("y")
-        await until(pilot, lambda: "1 thing removed." in text_of(app, "#list-status"), "it is removed")
+        await until(pilot, lambda: "1 item removed." in text_of(app, "#list-status"), "it is removed")
         await listed(pilot, app, 1)
         assert not (install / IMAGE).exists()
         assert (install / "images" / "brought.sqsh").exists()
 
 
-async def test_what_is_needed_since_it_was_listed_stays(open_disk: OpenDisk, install: Path) -> None:
+async def test_an_item_that_is_needed_since_it_was_listed_is_kept(open_disk: OpenDisk, install: Path) -> None:
     app, _ = open_disk()
     async with app.run_test(size=SIZE) as pilot:
         await listed(pilot, app, 2)
         await pilot.press("down", "x", "D")
-        await on_top(pilot, Confirm)
+        await on_top(pilot, ConfirmDialog)
         queue(install, "8")
         await pilot.press("y")
         await on_top(pilot, Failure)
@@ -112,13 +114,13 @@ async def test_what_is_needed_since_it_was_listed_stays(open_disk: OpenDisk, ins
         assert "cannot be removed" in text_of(app, "#list-status")
         queue(install, "")
         await pilot.press("D")
-        await on_top(pilot, Confirm)
+        await on_top(pilot, ConfirmDialog)
         await pilot.press("y")
-        await until(pilot, lambda: "1 thing removed." in text_of(app, "#list-status"), "it is removed")
+        await until(pilot, lambda: "1 item removed." in text_of(app, "#list-status"), "it is removed")
         assert not (install / IMAGE).exists()
 
 
-async def test_a_cluster_that_cannot_be_asked_says_what_to_do(
+async def test_a_cluster_error_shows_its_reason_and_remedy(
     open_disk: OpenDisk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def silent(*_: object) -> None:
@@ -133,7 +135,7 @@ async def test_a_cluster_that_cannot_be_asked_says_what_to_do(
         assert text_of(app, "#list-head").rstrip().endswith(" simulated")
 
 
-async def test_a_key_that_removes_nothing_does_not_end_the_reading(
+async def test_a_removal_without_marks_does_not_stop_the_reading(
     open_disk: OpenDisk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     go, measured = threading.Event(), housekeeping.measured
@@ -145,14 +147,14 @@ async def test_a_key_that_removes_nothing_does_not_end_the_reading(
     monkeypatch.setattr(housekeeping, "measured", slow)
     app, _ = open_disk()
     async with app.run_test(size=SIZE) as pilot:
-        await until(pilot, lambda: "Asking eos" in text_of(app, "#list-status"), "it is asked")
+        await until(pilot, lambda: "Querying eos" in text_of(app, "#list-status"), "it is asked")
         await pilot.press("D")
         go.set()
         await listed(pilot, app, 2)
 
 
 @pytest.mark.parametrize("fails", [False, True])
-async def test_what_became_of_a_removal_is_told_although_the_screen_is_left(
+async def test_the_result_of_a_removal_is_reported_after_the_screen_is_closed(
     open_disk: OpenDisk, monkeypatch: pytest.MonkeyPatch, fails: bool
 ) -> None:
     go = threading.Event()
@@ -168,7 +170,7 @@ async def test_what_became_of_a_removal_is_told_although_the_screen_is_left(
     async with app.run_test(size=SIZE) as pilot:
         await listed(pilot, app, 2)
         await pilot.press("down", "x", "D")
-        await on_top(pilot, Confirm)
+        await on_top(pilot, ConfirmDialog)
         await pilot.press("y")
         await until(pilot, lambda: "removing" in text_of(app, "#list-status"), "it is being removed")
         await pilot.press("q")
@@ -179,10 +181,10 @@ async def test_what_became_of_a_removal_is_told_although_the_screen_is_left(
             assert "Job 8 may need it." in on_screen(app)
         else:
             await until(pilot, lambda: [note.message for note in app._notifications], "it is told")
-            assert f"{IMAGE} stays. It is of others." in next(iter(app._notifications)).message
+            assert f"{IMAGE} was not removed. It is of others." in next(iter(app._notifications)).message
 
 
-async def test_no_key_loses_what_became_of_a_removal(open_disk: OpenDisk, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_key_hides_the_result_of_a_removal(open_disk: OpenDisk, monkeypatch: pytest.MonkeyPatch) -> None:
     go = threading.Event()
 
     def slow(*_: object) -> Removal:
@@ -194,7 +196,7 @@ async def test_no_key_loses_what_became_of_a_removal(open_disk: OpenDisk, monkey
     async with app.run_test(size=SIZE) as pilot:
         await listed(pilot, app, 2)
         await pilot.press("down", "x", "D")
-        await on_top(pilot, Confirm)
+        await on_top(pilot, ConfirmDialog)
         await pilot.press("y")
         await until(pilot, lambda: "removing" in text_of(app, "#list-status"), "it is being removed")
         actions = ("mark", "remove", "read", "leave")
@@ -203,12 +205,14 @@ async def test_no_key_loses_what_became_of_a_removal(open_disk: OpenDisk, monkey
         assert isinstance(app.screen, DiskScreen)
         assert "removing" in text_of(app, "#list-status")
         go.set()
-        await until(pilot, lambda: f"{IMAGE} stays. It is of others." in text_of(app, "#list-status"), "it is said")
+        await until(
+            pilot, lambda: f"{IMAGE} was not removed. It is of others." in text_of(app, "#list-status"), "it is said"
+        )
         await listed(pilot, app, 2)
         await until(pilot, lambda: app.screen.check_action("read", ()) is True, "it can be looked again")
 
 
-async def test_who_only_looks_marks_and_removes_nothing(open_disk: OpenDisk, install: Path) -> None:
+async def test_nothing_is_marked_or_removed_on_a_read_only_cluster(open_disk: OpenDisk, install: Path) -> None:
     app, _ = open_disk(observes=True)
     async with app.run_test(size=(80, 24)) as pilot:
         await listed(pilot, app, 2)
@@ -217,7 +221,7 @@ async def test_who_only_looks_marks_and_removes_nothing(open_disk: OpenDisk, ins
         assert (install / IMAGE).exists()
 
 
-async def test_a_cluster_that_cannot_be_asked_is_said(open_disk: OpenDisk, install: Path) -> None:
+async def test_a_missing_install_directory_is_reported(open_disk: OpenDisk, install: Path) -> None:
     app, _ = open_disk()
     install.rename(install.with_name("elsewhere"))
     async with app.run_test(size=SIZE) as pilot:

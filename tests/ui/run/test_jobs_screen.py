@@ -24,7 +24,7 @@ from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.errors import LlmbError
 from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.run import Cancel, Run
-from llmb_tui.ui.dialogs import Confirm, Failure
+from llmb_tui.ui.dialogs import ConfirmDialog, Failure
 from llmb_tui.ui.screens.jobs import JobsScreen, JobTable
 from llmb_tui.ui.screens.run import RunScreen
 from llmb_tui.ui.widgets.keyed_table import fit_columns, make_row
@@ -68,7 +68,7 @@ async def test_frames_of_the_list_add_up_to_the_whole_screen(
 @pytest.mark.parametrize(
     ("terminal", "further"), [(80, set()), (120, {"procedure", "bar", "speed"}), (160, {"procedure", "speed", "note"})]
 )
-def test_the_columns_have_room_for_what_stands_in_them(
+def test_the_columns_have_room_for_their_longest_cells(
     open_jobs: OpenJobs, terminal: int, further: set[str], longest: int
 ) -> None:
     _, services = open_jobs()
@@ -99,7 +99,7 @@ async def test_cells_that_are_too_long_do_not_run_into_the_next(open_jobs: OpenJ
         assert re.search(r" 11999999\S*… ", second)
 
 
-async def test_each_run_has_a_row_with_what_is_known_of_it(open_jobs: OpenJobs) -> None:
+async def test_each_run_has_a_row_with_its_figures(open_jobs: OpenJobs) -> None:
     app, _ = open_jobs()
     async with app.run_test(size=SIZE) as pilot:
         await listed(pilot, app, 6)
@@ -118,7 +118,7 @@ async def test_each_run_has_a_row_with_what_is_known_of_it(open_jobs: OpenJobs) 
         assert text_of(app, "#list-head").startswith("Runs   3 active · 3 finished")
 
 
-async def test_a_simulated_cluster_is_called_so(open_jobs: OpenJobs) -> None:
+async def test_a_simulated_cluster_has_a_notice(open_jobs: OpenJobs) -> None:
     app, services = open_jobs()
     services.clusters.notice = "simulated, clock x30"
     async with app.run_test(size=(80, 24)) as pilot:
@@ -137,7 +137,7 @@ async def test_a_narrow_terminal_shows_every_row_whole(open_jobs: OpenJobs) -> N
         assert sum(column.get_render_width(table) for column in table.ordered_columns) <= table.size.width
 
 
-async def test_no_runs_says_where_they_come_from(open_jobs: OpenJobs) -> None:
+async def test_an_empty_list_says_how_to_submit_a_run(open_jobs: OpenJobs) -> None:
     app, _ = open_jobs(runs=())
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "none yet" in text_of(app, "#list-head"), "the words")
@@ -171,7 +171,7 @@ async def test_enter_opens_the_run_and_coming_back_finds_the_cursor(open_jobs: O
         assert app.screen.query_one(JobTable).chosen == "aaa3"
 
 
-async def test_a_run_that_went_while_the_list_was_covered_is_in_it_no_more(open_jobs: OpenJobs) -> None:
+async def test_a_run_removed_while_the_list_was_covered_leaves_the_list(open_jobs: OpenJobs) -> None:
     app, services = open_jobs()
     async with app.run_test(size=SIZE) as pilot:
         await listed(pilot, app, 6)
@@ -184,7 +184,7 @@ async def test_a_run_that_went_while_the_list_was_covered_is_in_it_no_more(open_
         assert text_of(app, "#list-head").startswith("Runs   3 active · 2 finished")
 
 
-async def test_a_first_look_that_fails_takes_only_those_off_the_list_that_are_gone(open_jobs: OpenJobs) -> None:
+async def test_after_a_failed_first_look_only_removed_runs_leave_the_list(open_jobs: OpenJobs) -> None:
     app, services = open_jobs()
     folder = services.runs.directory
     async with app.run_test(size=SIZE) as pilot:
@@ -211,13 +211,13 @@ async def test_space_peeks_at_the_last_lines_and_follows_the_cursor(open_jobs: O
         await pilot.press("space")
         await until(pilot, lambda: "iteration 30/49" in text_of(app, "#jobs-peek"), "the last line")
         await pilot.press("down")
-        await until(pilot, lambda: "no log here yet" in text_of(app, "#jobs-peek"), "no log")
+        await until(pilot, lambda: "No log here yet" in text_of(app, "#jobs-peek"), "no log")
         await pilot.press("slash", *"zzz")
         await until(pilot, lambda: text_of(app, "#jobs-peek") == "", "no run is found")
         await pilot.press("escape")
         await until(pilot, lambda: "iteration 30/49" in text_of(app, "#jobs-peek"), "the first run")
         await pilot.press("down")
-        await until(pilot, lambda: "no log here yet" in text_of(app, "#jobs-peek"), "no log")
+        await until(pilot, lambda: "No log here yet" in text_of(app, "#jobs-peek"), "no log")
         await pilot.press("space")
         assert text_of(app, "#jobs-peek") == ""
 
@@ -235,7 +235,7 @@ async def test_a_filter_keeps_rows_with_all_words_and_escape_ends_it(open_jobs: 
         assert isinstance(app.screen, JobsScreen)
 
 
-async def test_keys_that_come_in_one_burst_are_the_filters(open_jobs: OpenJobs) -> None:
+async def test_keys_of_one_burst_go_to_the_filter(open_jobs: OpenJobs) -> None:
     app, _ = open_jobs()
     async with app.run_test(size=SIZE) as pilot:
         await listed(pilot, app, 6)
@@ -245,7 +245,7 @@ async def test_keys_that_come_in_one_burst_are_the_filters(open_jobs: OpenJobs) 
         assert isinstance(app.screen, JobsScreen)
 
 
-async def test_cancel_asks_and_takes_the_marked_ones(open_jobs: OpenJobs, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_cancel_asks_and_cancels_the_marked_runs(open_jobs: OpenJobs, monkeypatch: pytest.MonkeyPatch) -> None:
     cancelled: list[str] = []
     app, services = open_jobs()
     monkeypatch.setattr(services.feed, "cancel", lambda run, _: (cancelled.append(run.id), *run.job_ids)[1:])  # type: ignore[func-returns-value]
@@ -264,7 +264,7 @@ async def test_cancel_asks_and_takes_the_marked_ones(open_jobs: OpenJobs, monkey
         await until(pilot, lambda: cancelled == ["aaa1", "aaa2"], "the cancelling")
 
 
-async def test_all_that_was_agreed_to_is_cancelled_although_the_list_is_left(
+async def test_all_confirmed_runs_are_cancelled_after_the_list_is_closed(
     open_jobs: OpenJobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cancelled: list[str] = []
@@ -280,13 +280,13 @@ async def test_all_that_was_agreed_to_is_cancelled_although_the_list_is_left(
     async with app.run_test(size=SIZE) as pilot:
         await listed(pilot, app, 6)
         await pilot.press("x", "down", "x", "c")
-        await on_top(pilot, Confirm)
+        await on_top(pilot, ConfirmDialog)
         await pilot.press("y")
         await on_top(pilot, JobsScreen)
         await pilot.press("c")
         assert isinstance(app.screen, JobsScreen)
         told = [note.message for note in app._notifications]
-        assert told == ["The runs that you agreed to cancel are being cancelled."]
+        assert told == ["The confirmed runs are being cancelled."]
         await pilot.press("q")
         await until(pilot, lambda: not isinstance(app.screen, JobsScreen), "the list is left")
         left.set()
@@ -295,13 +295,17 @@ async def test_all_that_was_agreed_to_is_cancelled_although_the_list_is_left(
         assert "asked to cancel 2 jobs" in [note.message for note in app._notifications][1]
 
 
-async def test_what_was_prepared_says_what_can_be_done_and_is_withdrawn(open_jobs: OpenJobs) -> None:
+async def test_a_run_that_is_not_submitted_has_a_note_and_can_be_withdrawn(open_jobs: OpenJobs) -> None:
     app, services = open_jobs(())
     for run_id in ("bbb1", "bbb2"):
         services.runs.save(make_run(run_id, submission="intended", job_ids=(), job_state=None))
     async with app.run_test(size=SIZE) as pilot:
         await listed(pilot, app, 2)
-        await until(pilot, lambda: "not submitted to submit" in text_of(app, "#list-status"), "what can be done")
+        await until(
+            pilot,
+            lambda: "not submitted to submit it, or withdraw it" in text_of(app, "#list-status"),
+            "what can be done",
+        )
         assert text_of(app, "#list-head") == "Runs   0 active · 0 finished · 2 not submitted"
         await pilot.press("x", "c")
         await until(pilot, lambda: not isinstance(app.screen, JobsScreen), "the question")
@@ -324,14 +328,14 @@ async def test_an_ended_run_cannot_be_marked(open_jobs: OpenJobs) -> None:
 
 
 @pytest.mark.parametrize("by", ["flag", "profile"])
-async def test_where_a_cluster_is_only_looked_at_cancel_is_grey_and_the_list_says_why(
+async def test_on_a_read_only_cluster_cancel_is_grey_and_the_heading_shows_the_reason(
     open_jobs: OpenJobs, by: str
 ) -> None:
     app, services = open_jobs()
     services.policy, services.clusters.observed = Policy(read_only=by == "flag"), by == "profile"
     async with app.run_test(size=SIZE) as pilot:
         await listed(pilot, app, 6)
-        assert "eos: observer mode" in text_of(app, "#list-head")
+        assert "eos: read-only" in text_of(app, "#list-head")
         keys = app.screen.active_bindings.values()
         assert {"mark", "cancel"} == {active.binding.action for active in keys if not active.enabled}
         await pilot.press("x", "c")
@@ -340,7 +344,7 @@ async def test_where_a_cluster_is_only_looked_at_cancel_is_grey_and_the_list_say
         assert all(row[0] == "" for row in cells(app))
 
 
-async def test_one_look_for_a_cluster_and_what_it_says_is_remembered(
+async def test_one_query_for_a_cluster_updates_the_stored_job_states(
     open_jobs: OpenJobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[list[str]] = []
@@ -387,7 +391,7 @@ async def test_a_cancel_that_fails_says_why(open_jobs: OpenJobs, monkeypatch: py
         )
 
 
-async def test_cancels_that_fail_are_told_of_in_one(open_jobs: OpenJobs, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_failed_cancels_are_reported_in_one_error(open_jobs: OpenJobs, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(run: Run, _prompter: object) -> tuple[str, ...]:
         raise LlmbError("scancel failed.", f"{run.id} is not yours.", "Ask.")
 
@@ -396,7 +400,7 @@ async def test_cancels_that_fail_are_told_of_in_one(open_jobs: OpenJobs, monkeyp
     async with app.run_test(size=SIZE) as pilot:
         await listed(pilot, app, 6)
         await pilot.press("x", "down", "x", "c")
-        await on_top(pilot, Confirm)
+        await on_top(pilot, ConfirmDialog)
         await pilot.press("y")
         await on_top(pilot, Failure)
         said = on_screen(app)
@@ -406,14 +410,14 @@ async def test_cancels_that_fail_are_told_of_in_one(open_jobs: OpenJobs, monkeyp
         assert not app._notifications
 
 
-async def test_a_cancel_whose_answer_was_lost_is_said_below_the_rows(open_jobs: OpenJobs) -> None:
+async def test_an_unconfirmed_cancel_is_shown_above_the_rows(open_jobs: OpenJobs) -> None:
     app, services = open_jobs(("aaa1",))
     services.runs.save(replace(services.runs.load("aaa1"), cancel=Cancel("1", 0.0)))
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: "Slurm was asked to cancel job 1" in text_of(app, "#list-status"), "the note")
 
 
-def test_names_from_outside_are_no_markup_in_a_cell() -> None:
+def test_names_from_a_cluster_are_not_parsed_as_markup() -> None:
     record = RunRecord(make_run(cluster="[/x] [red]"), RunState("k3f9a2"))
     row = make_row(run_columns("runs screen"), row_from_record(record))
     assert row["cluster"][0] == "[/x] [red]"
@@ -429,11 +433,11 @@ def test_names_from_outside_are_no_markup_in_a_cell() -> None:
         (None, "● submitted"),
     ],
 )
-def test_without_a_log_slurms_word_counts(job_state: str | None, word: str) -> None:
+def test_without_a_log_the_job_state_of_slurm_is_shown(job_state: str | None, word: str) -> None:
     assert label_of(make_run(job_state=job_state), RunState("k3f9a2")).text == word
 
 
-async def test_a_note_is_said_of_a_run_shown_and_found_by_the_filter(open_jobs: OpenJobs) -> None:
+async def test_a_note_is_added_shown_and_found_by_the_filter(open_jobs: OpenJobs) -> None:
     app, services = open_jobs()
     async with app.run_test(size=SIZE) as pilot:
         await listed(pilot, app, 6)
@@ -452,7 +456,7 @@ async def test_a_note_is_said_of_a_run_shown_and_found_by_the_filter(open_jobs: 
         assert services.notes.of("aaa2").text == "slow node"
 
 
-async def test_a_tag_that_can_be_none_is_said_beside_what_was_typed(open_jobs: OpenJobs) -> None:
+async def test_an_invalid_tag_is_reported_below_the_typed_text(open_jobs: OpenJobs) -> None:
     app, services = open_jobs()
     async with app.run_test(size=SIZE) as pilot:
         await listed(pilot, app, 6)
@@ -464,7 +468,7 @@ async def test_a_tag_that_can_be_none_is_said_beside_what_was_typed(open_jobs: O
     assert services.notes.of("aaa1").text == "slow"
 
 
-async def test_what_somebody_wrote_beside_a_run_is_shown_clean_and_no_markup(open_jobs: OpenJobs) -> None:
+async def test_a_note_file_is_shown_without_control_characters_or_markup(open_jobs: OpenJobs) -> None:
     app, services = open_jobs(runs=("aaa1",))
     (services.runs.folder("aaa1") / "note.json").write_text('{"note": "[/red] \\u001b[2J[bold"}')
     async with app.run_test(size=(80, 24)) as pilot:

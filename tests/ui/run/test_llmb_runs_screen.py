@@ -90,7 +90,7 @@ async def test_the_runs_of_the_cluster_of_the_run_under_the_cursor_are_listed(op
         assert not app.screen.query_one("#llmb-clusters").display
 
 
-async def test_enter_opens_one_and_it_is_among_the_runs_from_then_on(opened: Any) -> None:
+async def test_enter_opens_a_run_and_adds_it_to_the_list_of_runs(opened: Any) -> None:
     app, services, _ = opened
     async with app.run_test(size=SIZE) as pilot:
         await others(pilot, app)
@@ -112,7 +112,7 @@ async def test_enter_opens_one_and_it_is_among_the_runs_from_then_on(opened: Any
     assert len(services.runs.all()) == 7
 
 
-async def test_one_that_cannot_be_opened_says_why_and_stays_where_it_is(opened: Any) -> None:
+async def test_a_run_that_cannot_be_opened_shows_the_reason(opened: Any) -> None:
     app, services, _ = opened
     async with app.run_test(size=(80, 24)) as pilot:
         await others(pilot, app)
@@ -127,7 +127,7 @@ async def test_one_that_cannot_be_opened_says_why_and_stays_where_it_is(opened: 
     assert len(services.runs.all()) == 6
 
 
-async def test_a_cluster_that_does_not_answer_is_told_and_asked_again_by_key(opened: Any) -> None:
+async def test_a_cluster_that_does_not_answer_is_reported_and_queried_again_by_a_key(opened: Any) -> None:
     app, _, cluster = opened
     cluster.error = LlmbError("eos [/x] cannot be reached.", "Nothing listens there.")
     async with app.run_test(size=(80, 24)) as pilot:
@@ -139,7 +139,7 @@ async def test_a_cluster_that_does_not_answer_is_told_and_asked_again_by_key(ope
         await until(pilot, lambda: len(rows(app)) == 3, "the runs")
 
 
-async def test_of_several_clusters_one_is_chosen(opened: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_user_chooses_among_several_clusters(opened: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     app, services, cluster = opened
     eos = services.clusters.profiles()[0]
     other = SlurmProfile("dgx", "dgx-login", "a", "b", "/l")
@@ -153,7 +153,7 @@ async def test_of_several_clusters_one_is_chosen(opened: Any, monkeypatch: pytes
         await until(pilot, lambda: cluster.asked == ["eos", "dgx"], "the other one was asked")
 
 
-async def test_without_a_saved_cluster_there_is_nothing_to_ask(
+async def test_without_a_saved_cluster_the_list_says_how_to_add_one(
     open_jobs: OpenJobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app, services = open_jobs(runs=())
@@ -162,4 +162,4 @@ async def test_without_a_saved_cluster_there_is_nothing_to_ask(
         await until(pilot, lambda: len(app.screen.query(JobTable)) == 1, "the jobs")
         await pilot.press("o")
         await on_top(pilot, LlmbRunsScreen)
-        await until(pilot, lambda: "No cluster is saved yet" in text_of(app, "#list-status"), "the words")
+        await until(pilot, lambda: "No cluster yet" in text_of(app, "#list-status"), "the words")

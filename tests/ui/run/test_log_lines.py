@@ -1,4 +1,4 @@
-"""The parts of a log line that stand out, and the filter over a growing file."""
+"""Highlighted parts of log lines, and the filter of a growing file."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ SPANS = st.lists(st.tuples(st.integers(-3, 60), st.integers(-3, 60), st.sampled_
 
 
 def marked(text: str) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    parts: dict[str, list[str]] = {}
     for start, end, mark in highlight_spans(text):
-        found.setdefault(mark, []).append(text[start:end])
-    return found
+        parts.setdefault(mark, []).append(text[start:end])
+    return parts
 
 
-def test_figures_of_both_log_formats_stand_out() -> None:
+def test_figures_of_both_log_formats_are_highlighted() -> None:
     nemo2 = (
         "Training epoch 0, iteration 30/49 | global_step: 30 | reduced_train_loss: 9.81 | train_step_timing in s: 2.01"
     )
@@ -33,19 +33,19 @@ def test_figures_of_both_log_formats_stand_out() -> None:
     assert marked(hydra) == {"value": ["12.40", "17.20"]}
 
 
-def test_errors_stand_out_and_counters_of_errors_do_not() -> None:
+def test_errors_are_highlighted_and_error_counters_are_not() -> None:
     for line in ("torch.OutOfMemoryError: x", "srun: error: n1: task 3: Killed", "Traceback (most recent call last):"):
         assert "error" in marked(line)
     for line in ("num_errors: 0", "error_rate=0.0", "errors corrected: 0"):
         assert not ERROR.search(line)
 
 
-def test_warnings_stand_out() -> None:
+def test_warnings_are_highlighted() -> None:
     assert marked("[NeMo W 2025-04-02] UserWarning: x") == {"warning": ["[NeMo W", "UserWarning"]}
 
 
 @given(st.text(max_size=60), SPANS)
-def test_pieces_lose_nothing(text: str, spans: list[tuple[int, int, str]]) -> None:
+def test_pieces_contain_the_whole_text(text: str, spans: list[tuple[int, int, str]]) -> None:
     parts = pieces(text, spans)  # type: ignore[arg-type]  # the marks are plain strings here
     assert "".join(part for part, _ in parts) == text
 
@@ -59,7 +59,7 @@ def test_the_last_mark_of_a_piece_is_the_last_span() -> None:
 
 
 @given(st.lists(st.sampled_from(["keep one\n", "drop\n", "keep", " two\n", "dr", "op it\n"]), max_size=30))
-def test_a_filter_over_a_growing_file_is_the_filter_over_the_whole(
+def test_a_filter_of_a_growing_file_equals_the_filter_of_the_whole_file(
     tmp_path_factory: pytest.TempPathFactory, chunks: list[str]
 ) -> None:
     path = tmp_path_factory.mktemp("log") / "log"
@@ -71,8 +71,8 @@ def test_a_filter_over_a_growing_file_is_the_filter_over_the_whole(
         index.refresh()
         chosen.refresh()
     assert chosen.complete
-    wanted = [line for line in "".join(chunks).removesuffix("\n").split("\n") if "keep" in line]
-    assert chosen.read(0, 100) == wanted
+    expected = [line for line in "".join(chunks).removesuffix("\n").split("\n") if "keep" in line]
+    assert chosen.read(0, 100) == expected
     index.close()
 
 
@@ -97,7 +97,7 @@ def test_a_search_in_a_filter_finds_the_nearest_line(
         assert found == max((line for line in hits if line <= start), default=None)
 
 
-def test_a_filter_starts_again_on_a_log_that_was_replaced(tmp_path: Path) -> None:
+def test_a_filter_starts_again_when_the_log_is_replaced(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_text("keep 1\ndrop\nkeep 2\n")
     index = LogIndex(path)

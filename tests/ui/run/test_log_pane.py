@@ -61,7 +61,7 @@ class PaneApp(App[None]):
         return self.screen.query_one(LogView)
 
     def drawn(self) -> list[str]:
-        """What stands in the view, row by row."""
+        """Text of the view, row by row."""
         return [self.view.render_line(y).text.rstrip() for y in range(self.view.size.height)]
 
 
@@ -82,13 +82,13 @@ def log(tmp_path: Path) -> Path:
 
 
 async def ready(pilot: Pilot[Any], app: PaneApp, count: int) -> None:
-    """Wait until there are so many lines, and the view has taken them in."""
+    """Wait until the view shows a source of `count` lines."""
 
-    def taken_in() -> bool:
+    def is_shown() -> bool:
         view = app.view
         return view.source.lines == view.virtual_size.height == count and not view.is_stale
 
-    await until(pilot, taken_in, f"{count} lines")
+    await until(pilot, is_shown, f"{count} lines")
     await pilot.pause()
 
 
@@ -96,7 +96,7 @@ def subtitle(app: PaneApp) -> str:
     return str(app.pane.border_subtitle)
 
 
-async def test_remote_text_is_shown_as_it_is_and_harmless(tmp_path: Path) -> None:
+async def test_remote_text_is_shown_without_markup_and_control_characters(tmp_path: Path) -> None:
     path = tmp_path / "log"
     append(path, HOSTILE)
     app = PaneApp(path)
@@ -110,7 +110,7 @@ async def test_remote_text_is_shown_as_it_is_and_harmless(tmp_path: Path) -> Non
         ]
 
 
-async def test_it_follows_the_end_of_a_growing_file(log: Path) -> None:
+async def test_the_pane_follows_the_end_of_a_growing_file(log: Path) -> None:
     app = PaneApp(log)
     async with app.run_test(size=(60, 12)) as pilot:
         await ready(pilot, app, 100)
@@ -121,49 +121,49 @@ async def test_it_follows_the_end_of_a_growing_file(log: Path) -> None:
         assert subtitle(app) == "5,100 lines · following"
 
 
-async def test_space_holds_it_and_it_says_how_far_it_is_behind(log: Path) -> None:
+async def test_space_pauses_the_log_and_new_lines_are_counted(log: Path) -> None:
     app = PaneApp(log)
     async with app.run_test(size=(60, 12)) as pilot:
         await ready(pilot, app, 100)
         await pilot.press("space")
-        held = app.drawn()
+        paused = app.drawn()
         append(log, numbered(100, 1204))
         await ready(pilot, app, 1304)
-        assert app.drawn() == held
-        assert "held · 1,204 new lines" in subtitle(app)
+        assert app.drawn() == paused
+        assert "paused · 1,204 new lines" in subtitle(app)
         await pilot.press("space")
         await pilot.pause()
         assert app.drawn()[-1] == "line 1303"
         assert "following" in subtitle(app)
 
 
-async def test_scrolling_up_holds_and_the_end_follows_again(log: Path) -> None:
+async def test_scrolling_up_pauses_and_going_to_the_end_follows_again(log: Path) -> None:
     app = PaneApp(log)
     async with app.run_test(size=(60, 12)) as pilot:
         await ready(pilot, app, 100)
         await pilot.press("pageup")
-        await until(pilot, lambda: not app.view.following, "held")
-        held = app.drawn()
+        await until(pilot, lambda: not app.view.following, "the pause")
+        paused = app.drawn()
         append(log, numbered(100, 7))
         await ready(pilot, app, 107)
-        assert app.drawn() == held
+        assert app.drawn() == paused
         assert "7 new lines" in subtitle(app)
         await pilot.press("G")
         await pilot.pause()
         assert app.drawn()[-1] == "line 106"
 
 
-async def test_scrolling_back_down_to_the_end_follows_again(log: Path) -> None:
+async def test_scrolling_down_to_the_end_follows_again(log: Path) -> None:
     app = PaneApp(log)
     async with app.run_test(size=(60, 12)) as pilot:
         await ready(pilot, app, 100)
         await pilot.press("up", "up", "up")
-        await until(pilot, lambda: not app.view.following, "held")
+        await until(pilot, lambda: not app.view.following, "the pause")
         await pilot.press("down", "down", "down")
         await until(pilot, lambda: app.view.following, "following")
 
 
-async def test_a_file_that_comes_later_is_shown(tmp_path: Path) -> None:
+async def test_a_file_that_is_created_later_is_shown(tmp_path: Path) -> None:
     path = tmp_path / "log"
     app = PaneApp(path)
     async with app.run_test(size=(60, 12)) as pilot:
@@ -174,7 +174,7 @@ async def test_a_file_that_comes_later_is_shown(tmp_path: Path) -> None:
         assert app.drawn()[0] == "first"
 
 
-async def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
+async def test_an_unreadable_log_shows_the_reason(tmp_path: Path) -> None:
     app = PaneApp(tmp_path)  # a directory
     async with app.run_test(size=(60, 12)) as pilot:
         await until(pilot, lambda: "cannot read the log" in subtitle(app), "the reason")
@@ -184,7 +184,7 @@ async def search(pilot: Pilot[Any], key: str, pattern: str) -> None:
     await pilot.press(key, *pattern, "enter")
 
 
-async def test_keys_that_come_in_one_burst_are_the_patterns(log: Path) -> None:
+async def test_keys_typed_in_one_burst_go_to_the_pattern(log: Path) -> None:
     app = PaneApp(log)
     async with app.run_test(size=(60, 12)) as pilot:
         await ready(pilot, app, 100)
@@ -194,7 +194,7 @@ async def test_keys_that_come_in_one_burst_are_the_patterns(log: Path) -> None:
         assert app.view.search_pattern == re.compile("ne ", re.IGNORECASE)
 
 
-async def test_search_goes_from_match_to_match(log: Path) -> None:
+async def test_n_goes_to_the_next_match_and_capital_n_to_the_previous_one(log: Path) -> None:
     app = PaneApp(log)
     async with app.run_test(size=(60, 12)) as pilot:
         await ready(pilot, app, 100)
@@ -208,26 +208,31 @@ async def test_search_goes_from_match_to_match(log: Path) -> None:
         assert "line 17" in app.drawn()
 
 
-async def test_a_search_at_the_end_turns_back_to_the_last_match_above(log: Path) -> None:
+async def test_a_search_at_the_end_finds_the_last_match_above(log: Path) -> None:
     app = PaneApp(log)
     async with app.run_test(size=(60, 12)) as pilot:
         await ready(pilot, app, 100)
         await search(pilot, "slash", "LINE 3")
         await pilot.pause()
-        assert app.view.current_line is None  # capitals mean capitals
+        assert app.view.current_line is None  # a pattern with capitals respects case
         await search(pilot, "slash", "line 3")
         await until(pilot, lambda: app.view.current_line == 39, "line 39")
 
 
-NONE = "no regular expression"
+INVALID = "invalid pattern"
 
 
 @pytest.mark.parametrize(
     ("pattern", "why"),
-    [("(", NONE), ("a{99999999999}", NONE), ("(" * 1200 + "a" + ")" * 1200, NONE), ("[[:alpha:]]", "not clear")],
-    ids=["open", "repeated without measure", "nested without measure", "of which Python warns"],
+    [
+        ("(", INVALID),
+        ("a{99999999999}", INVALID),
+        ("(" * 1200 + "a" + ")" * 1200, INVALID),
+        ("[[:alpha:]]", "ambiguous pattern"),
+    ],
+    ids=["unclosed", "too many repeats", "nested too deeply", "with a warning of Python"],
 )
-async def test_a_pattern_that_is_none_is_refused_and_escape_closes_the_line_only(
+async def test_an_invalid_pattern_is_rejected_and_escape_closes_only_the_search_line(
     log: Path, pattern: str, why: str
 ) -> None:
     app = PaneApp(log)
@@ -242,20 +247,20 @@ async def test_a_pattern_that_is_none_is_refused_and_escape_closes_the_line_only
         assert app.screen.query_one(LogView).has_focus
 
 
-async def test_a_filter_shows_only_its_lines_and_follows_them(log: Path) -> None:
+async def test_a_filter_shows_and_follows_only_matching_lines(log: Path) -> None:
     app = PaneApp(log)
     async with app.run_test(size=(60, 12)) as pilot:
         await ready(pilot, app, 100)
         await search(pilot, "f", "5$")
         await ready(pilot, app, 10)
         assert app.drawn()[-1] == "line 95"
-        assert "10 of 100 lines with 5$" in subtitle(app)
+        assert "10 of 100 lines match 5$" in subtitle(app)
         append(log, numbered(100, 10))
         await ready(pilot, app, 11)
         assert app.drawn()[-1] == "line 105"
 
 
-async def test_taking_the_filter_away_leaves_the_line_among_its_neighbours(log: Path) -> None:
+async def test_removing_the_filter_keeps_the_line_in_view(log: Path) -> None:
     app = PaneApp(log)
     async with app.run_test(size=(60, 12)) as pilot:
         await ready(pilot, app, 100)
@@ -267,7 +272,7 @@ async def test_taking_the_filter_away_leaves_the_line_among_its_neighbours(log: 
         assert "line 49" in app.drawn()
 
 
-async def test_the_first_error_then_the_next(tmp_path: Path) -> None:
+async def test_e_goes_to_the_first_error_and_then_to_the_next(tmp_path: Path) -> None:
     path = tmp_path / "log"
     append(
         path, numbered(0, 50) + "ValueError: cause\n" + numbered(51, 50) + "srun: error: task 3\n" + numbered(102, 9)
@@ -281,7 +286,7 @@ async def test_the_first_error_then_the_next(tmp_path: Path) -> None:
         assert "ValueError: cause" in app.drawn()
 
 
-async def test_the_other_log_and_a_newer_one(tmp_path: Path) -> None:
+async def test_o_shows_the_next_log_and_a_newer_log_does_not_replace_it(tmp_path: Path) -> None:
     first, script, second = tmp_path / "log", tmp_path / "script", tmp_path / "log.1"
     append(first, "from the first\n")
     append(script, "#!/bin/bash\n")
@@ -293,13 +298,13 @@ async def test_the_other_log_and_a_newer_one(tmp_path: Path) -> None:
         append(second, "from the second\n")
         app.pane.show_newest(("log.1", second))
         await pilot.pause()
-        assert app.drawn()[0] == "#!/bin/bash"  # what is read stays
+        assert app.drawn()[0] == "#!/bin/bash"  # the shown log stays
         await until(pilot, lambda: "log.1" in str(app.pane.border_title), "its name")
         await pilot.press("o")
         await until(pilot, lambda: app.drawn()[0] == "from the second", "the newest log")
 
 
-async def test_a_newer_log_takes_the_place_of_the_newest(tmp_path: Path) -> None:
+async def test_a_newer_log_replaces_the_newest_one(tmp_path: Path) -> None:
     first, second = tmp_path / "log", tmp_path / "log.1"
     append(first, "from the first\n")
     append(second, "from the second\n")
@@ -334,7 +339,7 @@ async def test_wide_characters_do_not_break_the_row(tmp_path: Path) -> None:
             await pilot.press("right")
 
 
-async def test_y_copies_the_visible_lines_whole(tmp_path: Path) -> None:
+async def test_y_copies_whole_visible_lines(tmp_path: Path) -> None:
     path = tmp_path / "log"
     append(path, "b" * 200 + "\nsecond\n")
     app = PaneApp(path)
@@ -356,13 +361,13 @@ async def test_a_selection_is_read_from_the_log(log: Path) -> None:
         assert app.clipboard.rstrip("\n") == "97\nline 98\nline"
 
 
-async def test_what_was_selected_in_one_log_is_not_copied_of_another(log: Path, tmp_path: Path) -> None:
+async def test_a_selection_in_one_log_is_not_copied_from_another_log(log: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     append(other, "a\nb\n")
     app = PaneApp(log, other)
     async with app.run_test(size=(60, 12)) as pilot:
         await ready(pilot, app, 100)
-        await until(pilot, lambda: app.pane.check_action("other", ()), "the other is there")
+        await until(pilot, lambda: app.pane.check_action("next_log", ()), "the other log")
         app.screen.selections = {app.view: Selection(Offset(0, 0), Offset(1, 0))}
         await pilot.press("o")
         await ready(pilot, app, 2)
@@ -371,7 +376,9 @@ async def test_what_was_selected_in_one_log_is_not_copied_of_another(log: Path, 
 
 
 @pytest.mark.parametrize(("text", "at"), [("学习" * 40, 8), ("x" * 80, 16), ("e\N{COMBINING ACUTE ACCENT}" * 80, 32)])
-async def test_what_is_under_the_mouse_is_selected_in_a_line_that_was_moved(tmp_path: Path, text: str, at: int) -> None:
+async def test_the_character_under_the_mouse_is_selected_after_a_sideways_scroll(
+    tmp_path: Path, text: str, at: int
+) -> None:
     path = tmp_path / "log"
     append(path, f"{text}\n")
     app = PaneApp(path)
@@ -385,7 +392,7 @@ async def test_what_is_under_the_mouse_is_selected_in_a_line_that_was_moved(tmp_
 
 
 LONG = 90_000
-"""Lines of 100 characters: as long as a log must be for its end to be shown first."""
+"""Number of lines of 100 characters in a log that is so long that its end is shown first."""
 
 
 @pytest.fixture
@@ -397,7 +404,7 @@ def long_log(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def counting(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
-    """Until it is set the lines of a long log are not counted, but for those at its end."""
+    """An event: until it is set, only the lines at the end of a long log are counted."""
     may_count = threading.Event()
     refresh = LogIndex.refresh
 
@@ -410,7 +417,7 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     return may_count
 
 
-async def test_of_a_long_log_no_more_is_read_before_its_end_is_shown(
+async def test_the_end_of_a_long_log_is_shown_before_the_rest_is_read(
     long_log: Path, counting: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes, pread = [], os.pread
@@ -427,22 +434,20 @@ async def test_of_a_long_log_no_more_is_read_before_its_end_is_shown(
         counting.set()
 
 
-async def test_nothing_moves_when_the_lines_of_a_long_log_are_counted(
-    long_log: Path, counting: threading.Event
-) -> None:
+async def test_the_view_keeps_its_lines_when_a_long_log_is_counted(long_log: Path, counting: threading.Event) -> None:
     app = PaneApp(long_log)
     async with app.run_test(size=(120, 12)) as pilot:
         await until(pilot, lambda: app.drawn()[-1] == f"line {LONG - 1}", "the end")
         assert subtitle(app) == "counting lines, 0 % · following"
         await pilot.press("space", "up", "up")
         append(long_log, numbered(LONG, 7))
-        held = app.drawn()
-        assert held[-1] == f"line {LONG - 3}"
+        paused = app.drawn()
+        assert paused[-1] == f"line {LONG - 3}"
         counting.set()
         await ready(pilot, app, LONG + 7)
-        assert app.drawn() == held
+        assert app.drawn() == paused
         assert subtitle(app).startswith(f"{LONG + 7:,} lines · ")
-        assert "held · 7 new lines" in subtitle(app)
+        assert "paused · 7 new lines" in subtitle(app)
         await pilot.press("y", "down")
         assert app.drawn()[-1] == f"line {LONG - 2}"
         await pilot.press("G")
@@ -454,7 +459,7 @@ async def test_nothing_moves_when_the_lines_of_a_long_log_are_counted(
     ("keys", "line"),
     [(["g"], 0), (["slash", *"line 5 ", "enter"], 5), (["f", *"line 7 ", "enter"], 7), (["g", "G"], LONG - 1)],
 )
-async def test_what_is_asked_of_a_long_log_is_answered_when_it_is_counted(
+async def test_keys_act_on_a_long_log_once_it_is_counted(
     long_log: Path, counting: threading.Event, keys: list[str], line: int
 ) -> None:
     app = PaneApp(long_log)
@@ -466,7 +471,7 @@ async def test_what_is_asked_of_a_long_log_is_answered_when_it_is_counted(
 
 
 class Counted:
-    """Lines that count how often a view takes in their number, which it does once for each repaint."""
+    """Lines that count how often a view asks for their number, which it does once for each repaint."""
 
     def __init__(self, source: LogLines) -> None:
         self._source = source
@@ -484,18 +489,18 @@ class Counted:
         return self._source.find(pattern, start, direction)
 
 
-async def test_many_notices_of_growth_are_few_repaints(log: Path) -> None:
+async def test_many_announcements_of_growth_cause_few_repaints(log: Path) -> None:
     app = PaneApp(log)
     async with app.run_test(size=(60, 12)) as pilot:
         await ready(pilot, app, 100)
         app.view.source = counted = Counted(app.view.source)
         for _ in range(500):
-            app.view.grown()
+            app.view.show_appended()
         assert counted.asked <= 1
 
 
 class Growing:
-    """As many lines as it is told."""
+    """A source with a variable number of lines."""
 
     def __init__(self, lines: int) -> None:
         self.lines = lines
@@ -507,7 +512,7 @@ class Growing:
         return None
 
 
-async def test_frames_that_share_no_line_come_less_often(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_frames_without_a_common_line_are_less_frequent(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     app = PaneApp(log)
     async with app.run_test(size=(60, 12)) as pilot:
         await ready(pilot, app, 100)
@@ -515,15 +520,17 @@ async def test_frames_that_share_no_line_come_less_often(log: Path, monkeypatch:
         source = Growing(1000)
         view.show(source)
         monkeypatch.setattr(view, "set_timer", lambda delay, _callback: pauses.append(delay))
+        view.mark_stale()
+        view.flush_pending()
+        pauses.clear()
         for more in (view.size.height - 1, view.size.height, 1):
             source.lines += more
-            view._frame = None
-            view.grown()
+            view.show_appended()
         some, all_of_them, one = pauses
         assert some == one < all_of_them <= 0.5
 
 
-async def test_lines_that_are_not_painted_yet_when_it_is_held_are_new(log: Path) -> None:
+async def test_lines_that_are_not_painted_before_a_pause_count_as_new(log: Path) -> None:
     app = PaneApp(log)
     async with app.run_test(size=(60, 12)) as pilot:
         await ready(pilot, app, 100)
@@ -532,25 +539,25 @@ async def test_lines_that_are_not_painted_yet_when_it_is_held_are_new(log: Path)
         source.lines += 500
         await pilot.press("space")
         assert app.drawn()[-1] == "line 999"
-        assert app.view.behind == 500
+        assert app.view.new_lines == 500
 
 
-async def test_what_the_next_frame_shows_is_not_announced_as_well(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_lines_for_a_scheduled_frame_are_not_announced(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     announced = 0
     post = LogPane.post_message
 
     def counted(pane: LogPane, message: Message) -> bool:
         nonlocal announced
-        announced += isinstance(message, LogPane.Grown)
+        announced += isinstance(message, LogPane.LinesAppended)
         return post(pane, message)
 
     app = PaneApp(log)
     async with app.run_test(size=(60, 12)) as pilot:
         await ready(pilot, app, 100)
         await until(pilot, lambda: app.view._frame is None, "the frames are over")
-        frame = SimpleNamespace(stop=lambda: None)  # one that comes when it is told to
+        frame = SimpleNamespace(stop=lambda: None)  # runs only when the test calls `_next_frame`
         monkeypatch.setattr(app.view, "set_timer", lambda *_: frame)
-        app.view.grown()
+        app.view.show_appended()
         monkeypatch.setattr(LogPane, "post_message", counted)
         append(log, numbered(100, 20))
         app.pane.show_newest((log.name, log))
@@ -561,7 +568,7 @@ async def test_what_the_next_frame_shows_is_not_announced_as_well(log: Path, mon
         app.view._next_frame()
         append(log, numbered(120, 1))
         app.pane.show_newest((log.name, log))
-        await until(pilot, lambda: announced, "nobody looks by himself any more")
+        await until(pilot, lambda: announced, "without a scheduled frame, lines are announced")
 
 
 async def test_the_end_of_a_flood_does_not_wait_for_the_frame(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -569,15 +576,15 @@ async def test_the_end_of_a_flood_does_not_wait_for_the_frame(log: Path, monkeyp
     async with app.run_test(size=(60, 12)) as pilot:
         await ready(pilot, app, 100)
         await until(pilot, lambda: app.view._frame is None, "the frames are over")
-        frame = SimpleNamespace(stop=lambda: None)  # one that never comes
+        frame = SimpleNamespace(stop=lambda: None)  # a frame that never runs
         monkeypatch.setattr(app.view, "set_timer", lambda *_: frame)
-        app.view.grown()
+        app.view.show_appended()
         append(log, numbered(100, 20))
         app.pane.show_newest((log.name, log))
-        await until(pilot, lambda: app.drawn()[-1] == "line 119", "all is shown")
+        await until(pilot, lambda: app.drawn()[-1] == "line 119", "all lines are shown")
 
 
-async def test_lines_and_what_is_said_of_them_are_one_repaint(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_lines_and_title_are_one_repaint(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     painted = 0
     refresh = Screen._compositor_refresh
 
@@ -600,9 +607,7 @@ async def test_lines_and_what_is_said_of_them_are_one_repaint(log: Path, monkeyp
     assert 0 < painted <= 3
 
 
-async def test_the_scrollbar_is_painted_where_its_thumb_looks_otherwise(
-    log: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_scrollbar_is_repainted_only_if_its_thumb_changes(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     painted = 0
     render = QuietScrollBar.render
 
@@ -620,7 +625,7 @@ async def test_the_scrollbar_is_painted_where_its_thumb_looks_otherwise(
         for count in (1020, 1040):
             append(log, numbered(count - 20, 20))
             await ready(pilot, app, count)
-        assert painted == 0, "its thumb has one cell, at the end"
+        assert painted == 0, "the thumb has one cell, at the end"
         for keys in ("pageup", "g", "j j", "G"):
             await pilot.press(*keys.split())
             await pilot.pause()

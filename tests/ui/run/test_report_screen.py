@@ -44,30 +44,30 @@ async def test_r_shows_the_report_and_y_copies_it_as_markdown(open_run: OpenRun)
     async with app.run_test(size=(80, 24)) as pilot:
         await opened(pilot)
         shown = words(app)
-        assert "nemotron4@25.04 15b fp8 on 64 × H100" in shown
-        assert "PASS As fast as it should be: 98.4 %" in " ".join(shown.split())
+        assert "nemotron4@25.04 15b fp8 · 64 × H100" in shown
+        assert "PASS Fast enough: 98.4 %" in " ".join(shown.split())
         assert "tokens/s of all GPUs" in shown
         await pilot.press("y")
-        assert app.clipboard.startswith("# nemotron4@25.04 15b fp8 on 64 × H100\n")
+        assert app.clipboard.startswith("# nemotron4@25.04 15b fp8 · 64 × H100\n")
         assert "| step time, s | 2.012 | 1.98 |" in app.clipboard
         await pilot.press("q")
         await on_top(pilot, RunScreen)
 
 
-async def test_a_run_that_goes_on_has_a_report_too(open_run: OpenRun) -> None:
+async def test_an_active_run_has_a_report(open_run: OpenRun) -> None:
     app, _ = open_run(STATES["measuring"], log=log_text(31))
     async with app.run_test(size=(80, 24)) as pilot:
         await opened(pilot)
         assert "31 of 50" in words(app)
 
 
-async def test_a_run_that_was_never_sent_has_a_report_too(open_run: OpenRun) -> None:
+async def test_a_run_that_is_not_submitted_has_a_report(open_run: OpenRun) -> None:
     run: Run = replace(make_run(), submission="intended", job_ids=(), submitted_at=None, job_state=None)
     app, _ = open_run(STATES["queued"], run=run)
     async with app.run_test(size=(80, 24)) as pilot:
         await opened(pilot)
         assert "No verdict" in words(app)
-        assert "What was asked for" in words(app)
+        assert "Configuration" in words(app)
 
 
 HOSTILE = "[red]x[/red] \x1b[31m \u202e" + "<b>**y**</b> " * 9

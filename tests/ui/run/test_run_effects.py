@@ -124,7 +124,7 @@ async def test_who_waits_for_a_stuck_thread_can_be_cancelled_at_once() -> None:
 
 @pytest.mark.parametrize(
     ("error", "words"),
-    [(LlmbError("It broke.", "why"), "It broke."), (ValueError("value"), "This should not have happened.")],
+    [(LlmbError("It broke.", "why"), "It broke."), (ValueError("value"), "Internal error (please report).")],
 )
 @pytest.mark.parametrize("agreed", [False, True])
 async def test_what_fails_beside_the_keys_is_said_and_the_screen_stays(

@@ -10,7 +10,7 @@ from textual.app import App, ComposeResult
 from llmb_tui.language.quantities import age, clock
 from llmb_tui.language.states import VerdictResult
 from llmb_tui.ui.units import gauge
-from llmb_tui.ui.widgets.run_header import header_lines, reached, stage_line
+from llmb_tui.ui.widgets.run_header import header_lines, last_stage, stage_line
 from llmb_tui.ui.widgets.run_parts import (
     Metrics,
     loss_trend,
@@ -54,7 +54,7 @@ def test_the_stage_line_fits(width: int, name: str) -> None:
     assert stage_line(STATES[name], width).cell_length <= width
 
 
-def test_the_stage_line_says_where_the_run_is() -> None:
+def test_the_stage_line_shows_the_stage_of_the_run() -> None:
     assert stage_line(STATES["measuring"], 118).plain == (
         "✓ queued ── ✓ image ── ✓ start ── ✓ warm-up ── ● measuring ── ○ done"
         "   ████████████▍         step 31 of 50   ETA 00:38"
@@ -63,22 +63,22 @@ def test_the_stage_line_says_where_the_run_is() -> None:
     assert stage_line(STATES["measuring"], 78).plain.endswith("  step 31 of 50   ETA 00:38")
 
 
-def test_a_failed_run_keeps_the_stage_that_it_reached() -> None:
-    assert reached(STATES["failed"]) == "warm-up"
+def test_a_failed_run_keeps_its_last_stage() -> None:
+    assert last_stage(STATES["failed"]) == "warm-up"
     line = stage_line(STATES["failed"], 118).plain
     assert line.startswith("✓ queued ── ✓ image ── ✓ start ── ● warm-up ── ✗ failed")
     assert stage_line(replace(STATES["queued"], stage="cancelled"), 60).plain.startswith("◌ queued ── ■ cancelled")
 
 
-def test_before_anything_is_known_nothing_is_claimed() -> None:
+def test_an_unknown_stage_is_shown_as_unknown() -> None:
     assert "✓" not in stage_line(RunState("r"), 118).plain
-    assert "not known yet" in stage_line(RunState("r"), 30).plain
+    assert "stage unknown" in stage_line(RunState("r"), 30).plain
 
 
-def test_the_header_says_what_where_and_how_it_stands() -> None:
-    who, job = header_lines(make_run(), "", STATES["measuring"], 100)
-    assert who.plain.startswith("nemotron4 15b fp8 · 64 × H100 · eos   ")
-    assert who.plain.endswith("  ● live · log 3 s ago")
+def test_the_header_shows_configuration_cluster_connection_and_job() -> None:
+    title, job = header_lines(make_run(), "", STATES["measuring"], 100)
+    assert title.plain.startswith("nemotron4 15b fp8 · 64 × H100 · eos   ")
+    assert title.plain.endswith("  ● live · log 3 s ago")
     assert job.plain == "job 48123 · RUNNING 04:12 · 8 nodes · our script"
 
 
@@ -90,7 +90,7 @@ def test_the_notice_of_a_cluster_is_always_in_the_header(width: int, name: str) 
     assert all(line.cell_length <= width for line in lines)
 
 
-def test_a_long_silence_is_told_apart_from_a_lost_link() -> None:
+def test_a_silent_log_is_distinguished_from_a_lost_connection() -> None:
     silent = header_lines(make_run(), "", replace(STATES["measuring"], silent_s=250.0), 100)[0].plain
     assert silent.endswith("● live · log silent 4 min")
     lost = header_lines(make_run(), "", STATES["lost"], 118)[0].plain
@@ -98,27 +98,25 @@ def test_a_long_silence_is_told_apart_from_a_lost_link() -> None:
     assert header_lines(make_run(), "", STATES["lost"], 78)[0].plain.endswith("answer from eos-login f…")
 
 
-def test_of_a_run_that_is_over_nothing_is_told_as_of_now() -> None:
-    """Nobody asks about it any more: what is told would stay as it was at its end."""
-    over = replace(STATES["measuring"], stage="done", silent_s=0.0, calls_per_minute=5)
-    link, job = (one.plain for one in header_lines(make_run(), "", over, 118))
-    assert link.endswith("  ○ closed")
-    assert "asked" not in job
+def test_the_connection_of_a_finished_run_is_closed() -> None:
+    """Its state is not read any more, so an age of the log would never change."""
+    finished = replace(STATES["measuring"], stage="done", silent_s=0.0)
+    assert header_lines(make_run(), "", finished, 118)[0].plain.endswith("  ○ closed")
 
 
-def test_a_waiting_job_says_why_in_plain_words() -> None:
+def test_a_queued_job_shows_the_reason_in_plain_words() -> None:
     job = header_lines(make_run(), "", STATES["queued"], 78)[1].plain
     assert job.startswith("job 48123 · PENDING · 8 nodes · Other jobs have a higher priority.")
 
 
-def test_remote_words_in_the_header_are_no_markup() -> None:
+def test_remote_text_in_the_header_is_not_markup() -> None:
     job = STATES["queued"].job
     assert job is not None
     odd = replace(STATES["queued"], job=replace(job, reason="[/x] \x1b[31mred"))
     assert "[/x] red" in header_lines(make_run(), "[b]n[/b]", odd, 118)[1].plain
 
 
-def test_metrics_stand_beside_what_was_expected() -> None:
+def test_metrics_are_shown_with_the_expected_values() -> None:
     rows = metric_rows(progress(31), make_run().plan, "↓")
     assert metrics_card(rows, 50).plain.splitlines() == [
         "median step        2 s  expected 1.98 s",
@@ -132,7 +130,7 @@ def test_metrics_stand_beside_what_was_expected() -> None:
     assert metrics_strip(rows, 50).plain == "median step 2 s   tokens/s 521,700   MFU 38.7 %"
 
 
-def test_what_is_not_known_is_a_dash() -> None:
+def test_an_unknown_metric_is_a_dash() -> None:
     values = [value for _, value, _ in metric_rows(Progress(), make_run().plan)]
     assert values == ["–"] * 5
 
@@ -149,7 +147,7 @@ def test_the_direction_of_the_loss(before: float | None, now: float | None, tren
     ("losses", "ends"),
     [((12.0, 11.997, 11.994, 11.991, 11.991), "11.99 ↓"), ((12.0, 12.0), "12 →"), ((12.0, 11.0, 11.0), "11 ↓")],
 )
-async def test_a_loss_that_falls_slowly_is_not_level(losses: tuple[float, ...], ends: str) -> None:
+async def test_a_slowly_falling_loss_has_a_trend(losses: tuple[float, ...], ends: str) -> None:
     class OneCard(App[None]):
         def compose(self) -> ComposeResult:
             yield Metrics()
@@ -165,11 +163,11 @@ async def test_a_loss_that_falls_slowly_is_not_level(losses: tuple[float, ...], 
         assert f"loss {ends}" in " ".join(card.draw(make_run(), shown).plain.split())
 
 
-def test_the_verdict_names_ratio_base_rule_and_procedure() -> None:
+def test_the_verdict_shows_ratio_reference_rule_and_launch_method() -> None:
     assert verdict_card(STATES["measuring"], "published", "our script").plain.splitlines() == [
         "✓ PASS   98.5 % of published",
         "median 2.01 s against published 1.98 s, nemotron4@25.04",
-        "counts: last step · our script",
+        "judged by: last step · our script",
         "So far: median of 26 steps after 5 warm-up steps, ± 0.4 %.",
     ]
     strip = verdict_strip(STATES["measuring"], "published", "direct", 78).plain
@@ -180,7 +178,7 @@ def test_a_final_verdict_is_not_called_so_far() -> None:
     assert verdict_strip(STATES["done"], "published", "direct", 78).plain.startswith("✓ PASS")
 
 
-def test_no_verdict_says_why() -> None:
+def test_the_card_of_a_run_without_a_verdict_shows_the_reason() -> None:
     state = RunState("r", no_verdict="No verdict: there is no expected step time.")
     assert verdict_card(state, "expected", "direct").plain == "No verdict: there is no expected step time."
     assert verdict_strip(state, "expected", "direct", 20).plain == "No verdict: there i…"

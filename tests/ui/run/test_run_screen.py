@@ -54,7 +54,7 @@ async def test_the_notice_of_the_cluster_is_shown(open_run: OpenRun) -> None:
         await until(pilot, lambda: "simulated, clock x30" in text_of(app, RunHeader), "the notice")
 
 
-async def test_of_a_cluster_that_was_forgotten_what_is_here_is_shown(
+async def test_a_run_of_a_removed_cluster_is_shown_from_its_local_log(
     open_run: OpenRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def forgotten(_run_id: str) -> None:
@@ -73,7 +73,7 @@ async def test_only_the_newest_state_counts(open_run: OpenRun) -> None:
         await until(pilot, lambda: "✗ link lost" in text_of(app, RunHeader), "the last state")
 
 
-async def test_a_link_that_comes_back_is_seen(open_run: OpenRun) -> None:
+async def test_a_restored_link_is_shown(open_run: OpenRun) -> None:
     app, _ = open_run(STATES["lost"])
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: "✗ link lost" in text_of(app, RunHeader), "lost")
@@ -81,14 +81,14 @@ async def test_a_link_that_comes_back_is_seen(open_run: OpenRun) -> None:
         await until(pilot, lambda: "● live" in text_of(app, RunHeader), "live")
 
 
-async def test_a_hung_controller_is_told_apart_from_a_lost_link(open_run: OpenRun) -> None:
+async def test_a_hung_controller_is_distinguished_from_a_lost_link(open_run: OpenRun) -> None:
     app, _ = open_run(replace(STATES["measuring"], link_note="`squeue` failed on the cluster. [/x] timed out."))
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: "[/x] timed out" in text_of(app, "#notice"), "Slurm's trouble")
         assert "● live" in text_of(app, RunHeader)
 
 
-async def test_what_slurm_says_of_a_job_is_shown_as_it_is_and_does_no_harm(open_run: OpenRun) -> None:
+async def test_slurms_texts_are_shown_without_markup_or_control_characters(open_run: OpenRun) -> None:
     nasty = "[rank0] [/x] \x1b[31mred\x1b[0m \x1b]52;c;AAAA\x07 \x9b2J"
     waiting = STATES["queued"]
     assert waiting.job is not None
@@ -100,7 +100,7 @@ async def test_what_slurm_says_of_a_job_is_shown_as_it_is_and_does_no_harm(open_
         assert not {character for character in shown if ord(character) < 32 or 127 <= ord(character) < 160} - {"\n"}
 
 
-async def test_who_is_not_let_in_may_try_again(open_run: OpenRun) -> None:
+async def test_after_a_failed_login_the_user_can_try_again(open_run: OpenRun) -> None:
     shut_out = replace(STATES["measuring"], link="closed", link_note="eos-login did not accept the key.")
     app, services = open_run(shut_out)
     async with app.run_test(size=SIZE) as pilot:
@@ -159,10 +159,10 @@ class Failing:
             LlmbError("No route to eos-login.", "[/x] timed out.", "Check the VPN."),
             ("No route", "[/x] timed out", "VPN"),
         ),
-        (ZeroDivisionError("[/x]"), ("The watching stopped.", "ZeroDivisionError, at ", "Try again")),
+        (ZeroDivisionError("[/x]"), ("Watching stopped: internal error.", "ZeroDivisionError, at ", "Try again")),
     ],
 )
-async def test_an_error_of_the_monitor_is_a_panel_and_can_be_tried_again(
+async def test_a_monitor_error_is_shown_and_watching_can_be_tried_again(
     case: tuple[Exception, tuple[str, ...]],
     open_run: OpenRun,
     monkeypatch: pytest.MonkeyPatch,
@@ -182,13 +182,13 @@ async def test_an_error_of_the_monitor_is_a_panel_and_can_be_tried_again(
         assert text_of(app, "#notice") == ""
 
 
-async def test_a_run_that_is_not_there_says_so(open_run: OpenRun) -> None:
+async def test_a_missing_run_is_reported(open_run: OpenRun) -> None:
     app, _ = open_run(run=None)
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: "There is no run k3f9a2" in text_of(app, "#notice"), "the reason")
 
 
-async def test_a_failed_run_says_why_and_e_goes_there(open_run: OpenRun) -> None:
+async def test_a_failed_run_shows_its_reason_and_e_goes_to_the_line(open_run: OpenRun) -> None:
     log = log_text(3) + "[rank3]: torch.OutOfMemoryError: CUDA out of memory.\n" + "after\n" * 50
     app, _ = open_run(STATES["failed"], log=log)
     async with app.run_test(size=SIZE) as pilot:
@@ -199,7 +199,7 @@ async def test_a_failed_run_says_why_and_e_goes_there(open_run: OpenRun) -> None
         await until(pilot, lambda: app.screen.query_one(LogView).current_line == 14, "the error's line")
 
 
-async def test_a_long_line_of_the_log_does_not_push_out_what_to_do(open_run: OpenRun) -> None:
+async def test_a_long_log_line_does_not_hide_the_remedy(open_run: OpenRun) -> None:
     """What PyTorch 2.6 says when a GPU runs out of memory."""
     line = (
         "[rank3]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.25 GiB. GPU 3 has a total capacity "
@@ -215,7 +215,7 @@ async def test_a_long_line_of_the_log_does_not_push_out_what_to_do(open_run: Ope
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "A GPU ran out of memory." in text_of(app, "#notice"), "the reason")
         await pilot.pause()
-        for words in ("A GPU ran out of memory.", "Use more GPUs", "e goes to the first", "Tried to allocate 2.25"):
+        for words in ("A GPU ran out of memory.", "Use more GPUs", "e: first error", "Tried to allocate 2.25"):
             assert words in on_screen(app)
 
 
@@ -227,15 +227,15 @@ async def test_a_live_run_shows_an_error_that_ends_it_before_its_job_has_failed(
         assert "The log has an error after its newest step." in text_of(app, "#notice")
 
 
-async def test_an_unknown_submission_shows_what_is_known_and_is_not_watched(open_run: OpenRun) -> None:
+async def test_an_unknown_submission_is_explained_and_not_watched(open_run: OpenRun) -> None:
     run = make_run(submission="unknown", note="The connection broke while the submission was on its way.", job_ids=())
     app, _ = open_run(run=run)
     async with app.run_test(size=SIZE) as pilot:
-        await until(pilot, lambda: "not known whether" in text_of(app, "#notice"), "the notice")
+        await until(pilot, lambda: "unknown whether" in text_of(app, "#notice"), "the notice")
         assert "The connection broke" in text_of(app, "#notice")
         assert run.job_name in text_of(app, "#notice")
         keys = {active.binding.action for active in app.screen.active_bindings.values()}
-        assert "settle" in keys
+        assert "check_submission" in keys
         assert "cancel" not in keys
 
 
@@ -248,7 +248,7 @@ def submission_keys(app: App[None]) -> dict[str, bool]:
     return {action: keys[action] for action in ("submit", "withdraw", "cancel") if action in keys}
 
 
-async def test_an_intent_is_submitted_by_a_key_after_a_question(open_run: OpenRun) -> None:
+async def test_a_run_that_is_not_submitted_is_submitted_after_a_confirmation(open_run: OpenRun) -> None:
     sent, released = list[tuple[str, str]](), threading.Event()
 
     def resume(request: RunRequest, run: Run, _prompter: object, on_check: OnCheck, on_progress: OnStatus) -> Run:
@@ -265,7 +265,7 @@ async def test_an_intent_is_submitted_by_a_key_after_a_question(open_run: OpenRu
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: "is not submitted" in text_of(app, "#notice"), "the notice")
         assert "The connection to eos broke." in text_of(app, "#notice")
-        assert "s submits it as it was agreed to, w withdraws it." in text_of(app, "#notice")
+        assert "s: submit as confirmed · w: withdraw" in text_of(app, "#notice")
         assert submission_keys(app) == {"submit": True, "withdraw": True}
         await pilot.press("s")
         await until(pilot, lambda: not isinstance(app.screen, RunScreen), "the question")
@@ -284,7 +284,7 @@ async def test_an_intent_is_submitted_by_a_key_after_a_question(open_run: OpenRu
         assert submission_keys(app) == {"cancel": True}
 
 
-async def test_why_an_intent_was_not_submitted_is_shown_and_it_can_be_withdrawn(open_run: OpenRun) -> None:
+async def test_a_failed_submission_shows_its_reason_and_can_be_withdrawn(open_run: OpenRun) -> None:
     def refuse(*_: object) -> Run:
         raise LlmbError("Nothing was submitted. [/x]", "Why.", "Do this.")
 
@@ -301,16 +301,16 @@ async def test_why_an_intent_was_not_submitted_is_shown_and_it_can_be_withdrawn(
         await until(pilot, lambda: not isinstance(app.screen, RunScreen), "the question")
         await pilot.press("y")
         await until(pilot, lambda: submission_keys(app) == {}, "it is withdrawn")
-        assert "never will" in text_of(app, "#notice")
+        assert "never submitted" in text_of(app, "#notice")
     assert services.runs.load("k3f9a2").submission == "withdrawn"
 
 
-async def test_where_a_cluster_is_only_looked_at_an_intents_keys_are_grey(open_run: OpenRun) -> None:
+async def test_on_a_read_only_cluster_submit_and_withdraw_are_grey(open_run: OpenRun) -> None:
     app, services = open_run(run=INTENDED)
     services.clusters.observed = True
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: submission_keys(app) == {"submit": False, "withdraw": False}, "the keys are grey")
-        assert "observer mode" in text_of(app, RunHeader)
+        assert "read-only" in text_of(app, RunHeader)
 
 
 async def test_cancel_asks_first_and_no_is_the_default(open_run: OpenRun, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -332,14 +332,14 @@ async def test_cancel_asks_first_and_no_is_the_default(open_run: OpenRun, monkey
 
 
 @pytest.mark.parametrize("by", ["flag", "profile"])
-async def test_where_a_cluster_is_only_looked_at_cancel_is_grey_and_the_header_says_why(
+async def test_on_a_read_only_cluster_cancel_is_grey_and_the_header_shows_the_reason(
     open_run: OpenRun, by: str
 ) -> None:
     app, services = open_run(STATES["measuring"])
     services.policy, services.clusters.observed = Policy(read_only=by == "flag"), by == "profile"
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: "● live" in text_of(app, RunHeader), "the first state")
-        assert "observer mode" in text_of(app, RunHeader)
+        assert "read-only" in text_of(app, RunHeader)
         keys = app.screen.active_bindings.values()
         assert [active.binding.action for active in keys if not active.enabled] == ["cancel"]
         await pilot.press("c")
@@ -347,7 +347,7 @@ async def test_where_a_cluster_is_only_looked_at_cancel_is_grey_and_the_header_s
         assert isinstance(app.screen, RunScreen)
 
 
-async def test_a_cancel_that_fails_is_told_although_the_screen_is_left(
+async def test_a_failed_cancel_is_reported_after_the_screen_is_closed(
     open_run: OpenRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     left = threading.Event()
@@ -371,7 +371,7 @@ async def test_a_cancel_that_fails_is_told_although_the_screen_is_left(
         assert "Invalid job id" in on_screen(app)
 
 
-async def test_a_cancel_that_fails_is_shown(open_run: OpenRun, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_failed_cancel_is_shown(open_run: OpenRun, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_run: Run, _prompter: object) -> tuple[str, ...]:
         raise LlmbError("scancel failed.", "Invalid job id specified", "Look at the queue.")
 
@@ -385,7 +385,7 @@ async def test_a_cancel_that_fails_is_shown(open_run: OpenRun, monkeypatch: pyte
         await until(pilot, lambda: "Invalid job id" in text_of(app, "#notice"), "the reason")
 
 
-async def test_a_cancel_whose_answer_was_lost_is_said_until_it_is_settled(
+async def test_an_unconfirmed_cancel_is_shown_until_its_outcome_is_known(
     open_run: OpenRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def lose(run: Run, _prompter: object) -> tuple[str, ...]:
@@ -427,7 +427,7 @@ async def test_at_80x24_the_log_keeps_eight_lines(name: str, open_run: OpenRun) 
             assert region.height
 
 
-async def test_a_restart_by_slurm_brings_a_log_of_its_own(open_run: OpenRun) -> None:
+async def test_a_restart_by_slurm_shows_its_new_log(open_run: OpenRun) -> None:
     app, services = open_run(STATES["measuring"], log="before the restart\n")
     async with app.run_test(size=SIZE) as pilot:
         view = app.screen.query_one(LogView) if isinstance(app.screen, RunScreen) else None
@@ -439,7 +439,7 @@ async def test_a_restart_by_slurm_brings_a_log_of_its_own(open_run: OpenRun) -> 
         await until(pilot, lambda: "after" in view.render_line(0).text, "the second log")
 
 
-async def test_what_the_keys_do_may_be_asked_before_the_screen_is_composed(open_run: OpenRun) -> None:
+async def test_keys_can_be_listed_before_the_screen_is_composed(open_run: OpenRun) -> None:
     app, services = open_run(STATES["measuring"])
     async with app.run_test(size=SIZE):
         opened = RunScreen(services, NonInteractivePrompter(), "run")
@@ -450,7 +450,7 @@ async def test_what_the_keys_do_may_be_asked_before_the_screen_is_composed(open_
 
 @pytest.mark.parametrize("result", ["WARN", "FAIL"])
 @pytest.mark.parametrize("size", [(80, 24), SIZE], ids=["80x24", "120x36"])
-async def test_why_a_run_did_not_pass_is_seen_at_its_end(
+async def test_the_reasons_of_a_verdict_other_than_pass_are_visible(
     open_run: OpenRun, result: Literal["WARN", "FAIL"], size: tuple[int, int]
 ) -> None:
     verdict = STATES["done"].verdict
@@ -462,7 +462,7 @@ async def test_why_a_run_did_not_pass_is_seen_at_its_end(
         assert "It rests on [delayed] scaling." in on_screen(app)
 
 
-async def test_a_run_that_passed_needs_no_word_more(open_run: OpenRun) -> None:
+async def test_a_passed_run_has_no_notice(open_run: OpenRun) -> None:
     state = STATES["done"]
     assert state.verdict is not None
     app, _ = open_run(replace(state, verdict=replace(state.verdict, reasons=("vboost off.",))))
@@ -471,9 +471,9 @@ async def test_a_run_that_passed_needs_no_word_more(open_run: OpenRun) -> None:
         assert not app.screen.query_one("#notice").display
 
 
-async def test_a_log_whose_copy_was_removed_says_so(open_run: OpenRun) -> None:
+async def test_a_removed_log_copy_is_explained(open_run: OpenRun) -> None:
     app, services = open_run(RunState("k3f9a2", log_removed=True))
     services.runs.folder("k3f9a2").mkdir(parents=True, exist_ok=True)
     (services.runs.folder("k3f9a2") / "log.json").write_text("{}")
     async with app.run_test(size=SIZE) as pilot:
-        await until(pilot, lambda: "The copy of this log was removed here" in on_screen(app), "why there is no line")
+        await until(pilot, lambda: "The local copy of this log was removed" in on_screen(app), "why there is no line")

@@ -1,4 +1,4 @@
-"""The chart as text: what is drawn where."""
+"""The step chart as text."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_labels_differ_from_row_to_row(values: list[float], expected: tuple[floa
     assert labels == sorted(set(labels))
 
 
-def test_a_slow_first_step_is_an_arrow_and_does_not_press_the_rest() -> None:
+def test_a_slow_first_step_is_an_arrow_and_does_not_flatten_the_other_steps() -> None:
     lines = drawn([(0, 45.0), (1, 2.0), (2, 2.0)])
     assert lines[0].count("▲") == 1
     assert not any("45" in line for line in lines)
@@ -88,7 +88,7 @@ def test_a_run_slower_than_its_band_stays_in_view() -> None:
     assert line_row < min(band_rows)
 
 
-def test_without_an_estimate_there_is_no_band_and_the_caption_says_so() -> None:
+def test_without_an_estimate_there_is_no_band_and_the_caption_gives_the_reason() -> None:
     assert not any("░" in line for line in drawn([(0, 2.0)], expected=None))
     assert expected_caption(None, 60) == "no expected step time"
     estimate = make_run().plan.estimate
@@ -96,8 +96,8 @@ def test_without_an_estimate_there_is_no_band_and_the_caption_says_so() -> None:
     assert expected_caption(estimate, 30) == "░ expected 1.9–2.06 s"
 
 
-def test_nothing_known_says_so() -> None:
-    assert any("no step yet" in line for line in drawn([], expected=None))
+def test_a_chart_without_steps_and_estimate_shows_a_text() -> None:
+    assert any("no steps yet" in line for line in drawn([], expected=None))
 
 
 def test_many_steps_in_a_column_are_their_median() -> None:
@@ -106,6 +106,6 @@ def test_many_steps_in_a_column_are_their_median() -> None:
     assert values[-1] == 2.0
 
 
-def test_ascii_needs_no_other_characters() -> None:
+def test_an_ascii_chart_has_only_ascii_characters() -> None:
     lines = chart_lines([(index, 2.0 + index % 2) for index in range(50)], BAND, 50, (60, 12), ASCII)
     assert all(text.isascii() for line in lines for text, _ in line)

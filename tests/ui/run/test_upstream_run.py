@@ -66,7 +66,7 @@ async def test_the_header_names_procedure_jobs_and_results(open_run: Open, llama
 
 
 def test_every_job_is_named_before_slurm_was_asked(llama: Run) -> None:
-    assert job_text(llama, RunState(llama.id)).plain.startswith("jobs 102, 101, of which 101 is watched")
+    assert job_text(llama, RunState(llama.id)).plain.startswith("jobs 102, 101 (watching 101)")
     one = replace(llama, job_ids=("101",))
     assert job_text(one, RunState(llama.id)).plain.startswith("job 101 ")
     assert job_text(one, RunState(llama.id, job=WATCHED)).plain.startswith("job 101 · RUNNING")

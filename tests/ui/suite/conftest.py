@@ -38,14 +38,14 @@ class Sender:
     services: LocalServices
     sent: list[Suite] = field(default_factory=list)
     cancelled: list[Suite] = field(default_factory=list)
-    unfollow: threading.Event = field(default_factory=threading.Event)
+    released: threading.Event = field(default_factory=threading.Event)
     refuses: LlmbError | None = None
     """What a cancel ends in."""
 
     def submit(self, suite: Suite, tell: Callable[[str], None], stop: threading.Event, _: object) -> SuiteProgress:
         self.sent.append(suite)
         tell("checking eos for nemotron4 15b on 64")
-        while not (stop.is_set() or self.unfollow.wait(0.02)):
+        while not (stop.is_set() or self.released.wait(0.02)):
             pass
         return self.services.suites.progress(suite)
 

@@ -17,9 +17,9 @@ from llmb_tui.suites.suite import Suite
 from llmb_tui.suites.suite_file import read_suite
 from llmb_tui.suites.suite_plan import SuitePlan
 from llmb_tui.suites.suites import SuiteChangedError, Suites
-from llmb_tui.ui.dialogs import AskLine, Confirm, Failure
+from llmb_tui.ui.dialogs import ConfirmDialog, Failure, InputDialog
 from llmb_tui.ui.screens.suite import DraftRows, SuiteScreen
-from llmb_tui.ui.screens.suite_dialogs import TypeHours
+from llmb_tui.ui.screens.suite_dialogs import ConfirmHours
 from llmb_tui.ui.screens.suite_watch import SuiteWatchScreen
 from llmb_tui.ui.screens.suites import SuitesScreen
 from llmb_tui.ui.widgets.choices import Switches
@@ -43,7 +43,7 @@ async def planned(pilot: Any, rows: int) -> SuiteScreen:
 
     def is_shown() -> bool:
         sums = text_of(pilot.app, "#suite-sums")
-        is_asked = "takes" in sums and "not known" not in sums
+        is_asked = "in sequence" in sums and "unknown" not in sums
         return is_asked and screen.plan.draft is screen.draft and screen.query_one(DraftRows).row_count == rows
 
     await until(pilot, is_shown, f"{rows} rows")
@@ -57,17 +57,17 @@ def sent_of(screen: SuiteScreen) -> SuitePlan:
     return screen.plan.sent
 
 
-async def test_why_a_kind_cannot_be_had_is_said_whole(open_suite: OpenSuite) -> None:
+async def test_the_reason_against_a_kind_is_shown_in_full(open_suite: OpenSuite) -> None:
     app, _ = open_suite(replace(DRAFT, base=replace(DRAFT.base, size="340b", scale=512, gpu="gb200"), scales=(512,)))
     async with app.run_test(size=(80, 24)) as pilot:
         await on_top(pilot, SuiteScreen)
-        await until(pilot, lambda: "– " in text_of(app, "#suite-not-to-be-had"), "the kinds are known")
-        names, _, reason = text_of(app, "#suite-not-to-be-had").partition(": ")
+        await until(pilot, lambda: "– " in text_of(app, "#suite-unavailable"), "the kinds are known")
+        names, _, reason = text_of(app, "#suite-unavailable").partition(": ")
         assert names == "– precision"
         assert len(reason) > 28
 
 
-async def test_it_grows_with_each_value_that_is_switched_on(open_suite: OpenSuite) -> None:
+async def test_each_value_that_is_switched_on_adds_rows(open_suite: OpenSuite) -> None:
     app, _ = open_suite()
     async with app.run_test(size=SIZE) as pilot:
         await planned(pilot, 1)
@@ -82,8 +82,8 @@ async def test_it_grows_with_each_value_that_is_switched_on(open_suite: OpenSuit
         sums = text_of(app, "#suite-sums")
         assert "4 runs: " in sums
         assert "GPU-hours, at most" in sums
-        assert "one after the other" in sums
-        assert "on the 12 free nodes" in sums
+        assert "in sequence" in sums
+        assert "in parallel on 12 free nodes" in sums
 
 
 async def test_switches_get_fewer_while_the_cursor_is_on_the_last(open_suite: OpenSuite) -> None:
@@ -104,7 +104,7 @@ async def test_switches_get_fewer_while_the_cursor_is_on_the_last(open_suite: Op
         await planned(pilot, 2)
 
 
-async def test_rows_are_taken_out_and_put_back(open_suite: OpenSuite) -> None:
+async def test_rows_are_excluded_and_included_again(open_suite: OpenSuite) -> None:
     app, _ = open_suite(replace(THREE, scales=(16, 24, 64)))
     async with app.run_test(size=SIZE) as pilot:
         screen = await planned(pilot, 3)
@@ -115,7 +115,7 @@ async def test_rows_are_taken_out_and_put_back(open_suite: OpenSuite) -> None:
         await pilot.press("X")
         await until(pilot, lambda: "2 runs: " in text_of(app, "#suite-sums"), "the row is out")
         assert [row[0] for row in rows_of(app)] == ["", "–", ""]
-        assert "x puts it back" in text_of(app, "#suite-about")
+        assert "x: include" in text_of(app, "#suite-about")
         await pilot.press("x")
         await until(pilot, lambda: "cannot be run" in text_of(app, "#suite-sums"), "it is back")
         assert screen.draft.excluded == frozenset()
@@ -137,25 +137,25 @@ async def test_numbers_are_typed_and_kinds_are_chosen(open_suite: OpenSuite) -> 
         assert "all published scales" in on_screen(app)
 
 
-async def test_what_cannot_be_had_says_why(open_suite: OpenSuite) -> None:
+async def test_an_unavailable_kind_shows_its_reason(open_suite: OpenSuite) -> None:
     app, _ = open_suite(replace(DRAFT, base=replace(DRAFT.base, scale=2048), scales=(2048,)))
     async with app.run_test(size=SIZE) as pilot:
         await on_top(pilot, SuiteScreen)
         await until(pilot, lambda: "precision   – " in on_screen(app), "why not")
 
 
-async def test_one_yes_that_names_the_gpu_hours_sends_it(open_suite: OpenSuite) -> None:
+async def test_a_confirmation_with_the_gpu_hours_submits_the_suite(open_suite: OpenSuite) -> None:
     app, services = open_suite(THREE)
     async with app.run_test(size=SIZE) as pilot:
         screen = await planned(pilot, 3)
         await pilot.press("s")
-        await on_top(pilot, Confirm)
+        await on_top(pilot, ConfirmDialog)
         assert f"3 runs: {sent_of(screen).gpu_hours:.1f} GPU-hours" in on_screen(app)
         await pilot.press("escape")
         await on_top(pilot, SuiteScreen)
         assert not services.suites.all()
         await pilot.press("s")
-        await on_top(pilot, Confirm)
+        await on_top(pilot, ConfirmDialog)
         await pilot.press("y")
         await on_top(pilot, SuiteWatchScreen)
         (kept,) = services.suites.all()
@@ -169,12 +169,12 @@ async def test_one_yes_that_names_the_gpu_hours_sends_it(open_suite: OpenSuite) 
         await pilot.press("enter")
         await on_top(pilot, SuiteWatchScreen)
         await until(pilot, lambda: "checking eos" in text_of(app, "#watch-sums"), "it goes on")
-        services.sender.unfollow.set()
-        await until(pilot, lambda: "s submits" in text_of(app, "#watch-sums"), "it says what is left")
+        services.sender.released.set()
+        await until(pilot, lambda: "s: submit" in text_of(app, "#watch-sums"), "it says what is left")
 
 
 @pytest.mark.parametrize("changed", [False, True])
-async def test_a_suite_that_was_agreed_to_is_sent_although_its_screen_is_left_at_once(
+async def test_a_confirmed_suite_is_submitted_after_its_screen_is_closed(
     open_suite: OpenSuite, monkeypatch: pytest.MonkeyPatch, changed: bool
 ) -> None:
     app, services = open_suite(THREE)
@@ -192,7 +192,7 @@ async def test_a_suite_that_was_agreed_to_is_sent_although_its_screen_is_left_at
     async with app.run_test(size=SIZE) as pilot:
         await planned(pilot, 3)
         await pilot.press("s")
-        await on_top(pilot, Confirm)
+        await on_top(pilot, ConfirmDialog)
         burst(pilot, "y", "q")
         await until(pilot, lambda: not any(isinstance(one, SuiteScreen) for one in app.screen_stack), "it is left")
         left.set()
@@ -204,17 +204,17 @@ async def test_a_suite_that_was_agreed_to_is_sent_although_its_screen_is_left_at
             (kept,) = services.suites.all()
             await until(pilot, lambda: services.sender.sent == [kept], "it is sent")
             assert told == [f"Suite {kept.id} ({kept.name}) is being submitted."]
-            services.sender.unfollow.set()
+            services.sender.released.set()
 
 
-async def test_above_the_operators_limit_the_number_is_typed(open_suite: OpenSuite) -> None:
+async def test_above_the_limit_the_user_types_the_gpu_hours(open_suite: OpenSuite) -> None:
     app, services = open_suite(THREE, Policy(suite_gpu_hours=1.0))
     async with app.run_test(size=SIZE) as pilot:
         screen = await planned(pilot, 3)
         await pilot.press("s")
-        await on_top(pilot, TypeHours)
+        await on_top(pilot, ConfirmHours)
         await pilot.press("y", "enter")
-        await until(pilot, lambda: "nothing was sent" in text_of(app, "#line-hint"), "a yes is not enough")
+        await until(pilot, lambda: "Not submitted" in text_of(app, "#line-hint"), "a yes is not enough")
         app.screen.query_one(Input).value = f"{sent_of(screen).gpu_hours:.1f}"
         await pilot.press("enter")
         await on_top(pilot, SuiteWatchScreen)
@@ -222,7 +222,7 @@ async def test_above_the_operators_limit_the_number_is_typed(open_suite: OpenSui
 
 
 @pytest.mark.parametrize(("answer", "count"), [("n", 1), ("y", 2)])
-async def test_another_of_the_same_name_is_begun_only_where_that_is_wanted(
+async def test_a_second_suite_of_the_same_name_needs_a_confirmation(
     open_suite: OpenSuite, answer: str, count: int
 ) -> None:
     app, services = open_suite(THREE)
@@ -232,13 +232,13 @@ async def test_another_of_the_same_name_is_begun_only_where_that_is_wanted(
         screen.take(replace(screen.draft, scales=(16, 32), name=before.name))
         await planned(pilot, 2)
         await pilot.press("s", "y")
-        await until(pilot, lambda: "Begin another one beside it" in on_screen(app), "it asks")
+        await until(pilot, lambda: "Submit this one as a second suite?" in on_screen(app), "it asks")
         await pilot.press(answer)
         await on_top(pilot, SuiteWatchScreen if answer == "y" else SuiteScreen)
         assert len(services.suites.all()) == count
 
 
-async def test_the_same_that_goes_on_is_gone_on_with(open_suite: OpenSuite) -> None:
+async def test_an_unfinished_suite_of_the_same_content_is_continued(open_suite: OpenSuite) -> None:
     app, services = open_suite(THREE)
     async with app.run_test(size=SIZE) as pilot:
         before = services.suites.keep(sent_of(await planned(pilot, 3)).suite)
@@ -248,12 +248,12 @@ async def test_the_same_that_goes_on_is_gone_on_with(open_suite: OpenSuite) -> N
         assert services.suites.all() == (before,)
 
 
-async def test_where_nothing_may_be_changed_it_is_planned_all_the_same(open_suite: OpenSuite) -> None:
+async def test_on_a_read_only_cluster_a_suite_is_planned_but_not_submitted(open_suite: OpenSuite) -> None:
     app, services = open_suite(THREE, Policy(read_only=True))
     async with app.run_test(size=SIZE) as pilot:
         screen = await planned(pilot, 3)
         assert "submit" not in actions(screen)
-        assert "observer mode" in text_of(app, "#suite-head")
+        assert "read-only" in text_of(app, "#suite-head")
         assert "error" in text_of(app, "#suite-about")
         await pilot.press("s")
         assert not services.suites.all()
@@ -266,19 +266,19 @@ async def test_it_is_written_as_the_file_that_the_verb_reads(
     app, _ = open_suite(THREE)
     async with app.run_test(size=SIZE) as pilot:
         screen = await planned(pilot, 3)
-        for asks in (AskLine, Confirm):
+        for asks in (InputDialog, ConfirmDialog):
             await pilot.press("w")
-            await on_top(pilot, AskLine)
+            await on_top(pilot, InputDialog)
             await pilot.press("enter")
-            if asks is Confirm:
-                await on_top(pilot, Confirm)
+            if asks is ConfirmDialog:
+                await on_top(pilot, ConfirmDialog)
                 await pilot.press("y")
             await on_top(pilot, SuiteScreen)
             await until(pilot, lambda: app.clipboard == "llmb-tui suite submit nemotron4-15b-fp8.toml", "the command")
         assert read_suite(tmp_path / "nemotron4-15b-fp8.toml", CATALOG) == sent_of(screen).suite
 
 
-async def test_a_file_that_cannot_be_written_says_why(
+async def test_a_file_that_cannot_be_written_is_reported(
     open_suite: OpenSuite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -287,16 +287,16 @@ async def test_a_file_that_cannot_be_written_says_why(
     async with app.run_test(size=SIZE) as pilot:
         await planned(pilot, 3)
         await pilot.press("w")
-        await on_top(pilot, AskLine)
+        await on_top(pilot, InputDialog)
         await pilot.press("enter")
-        await on_top(pilot, Confirm)
+        await on_top(pilot, ConfirmDialog)
         await pilot.press("y")
         await on_top(pilot, Failure)
         await pilot.press("escape")
         await on_top(pilot, SuiteScreen)
 
 
-async def test_a_file_in_the_home_of_a_user_that_there_is_not_is_not_written(
+async def test_a_file_in_the_home_of_an_unknown_user_is_refused(
     open_suite: OpenSuite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "here").mkdir()
@@ -305,7 +305,7 @@ async def test_a_file_in_the_home_of_a_user_that_there_is_not_is_not_written(
     async with app.run_test(size=SIZE) as pilot:
         await planned(pilot, 3)
         await pilot.press("w")
-        await on_top(pilot, AskLine)
+        await on_top(pilot, InputDialog)
         app.screen.query_one(Input).value = "~no-such-user/suite.toml"
         await pilot.press("enter")
         await on_top(pilot, Failure)
@@ -315,7 +315,7 @@ async def test_a_file_in_the_home_of_a_user_that_there_is_not_is_not_written(
     assert list((tmp_path / "here").iterdir()) == []
 
 
-async def test_the_fastest_layouts_multiply_too(open_suite: OpenSuite) -> None:
+async def test_the_fastest_layouts_can_be_varied(open_suite: OpenSuite) -> None:
     app, _ = open_suite()
     async with app.run_test(size=SIZE) as pilot:
         screen = await planned(pilot, 1)

@@ -18,7 +18,7 @@ from llmb_tui.language.states import Stage, Submission, state_label
 from llmb_tui.launch.policy import Policy
 from llmb_tui.suites.submissions import SuiteSubmissionProgress
 from llmb_tui.suites.suite_progress import log_to_read
-from llmb_tui.ui.dialogs import Confirm, ExportDialog, Failure
+from llmb_tui.ui.dialogs import ConfirmDialog, ExportDialog, Failure
 from llmb_tui.ui.screens.report import ReportScreen
 from llmb_tui.ui.screens.result_view import ResultView
 from llmb_tui.ui.screens.run import RunScreen
@@ -43,7 +43,7 @@ async def read(pilot: Pilot[Any]) -> SuiteWatchScreen:
 
 
 @pytest.mark.parametrize("terminal", [80, 120])
-def test_the_columns_have_room_for_what_stands_in_them(terminal: int) -> None:
+def test_the_columns_have_room_for_their_longest_cells(terminal: int) -> None:
     longest = max(len(state_label(state).text) for state in (*get_args(Stage), *get_args(Submission)))
     columns = progress_columns()
     widest = {column.key: longest if column.key == "state" else len(column.heading) for column in columns}
@@ -58,7 +58,7 @@ def column(app: App[None], key: str) -> list[str]:
     return [str(cell).strip() for cell in app.screen.query_one(SuiteRows).get_column(key)]
 
 
-async def test_each_run_has_a_row_and_all_of_them_sums(open_watch: OpenWatch) -> None:
+async def test_each_run_has_a_row_and_the_suite_has_sums(open_watch: OpenWatch) -> None:
     app, _ = open_watch()
     async with app.run_test(size=SIZE) as pilot:
         await read(pilot)
@@ -70,7 +70,7 @@ async def test_each_run_has_a_row_and_all_of_them_sums(open_watch: OpenWatch) ->
         sums = text_of(app, "#watch-sums")
         assert "1 of 5 runs done: 1 PASS · 1 failed · 1 running · 1 queued · 1 not submitted" in sums
         assert "GPU-hours" in sums
-        assert "s submits it" in sums
+        assert "s: submit" in sums
 
 
 async def test_a_run_that_changes_repaints_its_own_row_alone(
@@ -94,7 +94,7 @@ async def test_a_run_that_changes_repaints_its_own_row_alone(
         assert set(written) == {1}
 
 
-async def test_a_run_is_opened_and_one_that_was_not_sent_is_not(open_watch: OpenWatch) -> None:
+async def test_a_submitted_run_can_be_opened(open_watch: OpenWatch) -> None:
     app, _ = open_watch()
     async with app.run_test(size=SIZE) as pilot:
         await read(pilot)
@@ -108,7 +108,7 @@ async def test_a_run_is_opened_and_one_that_was_not_sent_is_not(open_watch: Open
         assert column(app, "state")[0] == "✓ done"
 
 
-async def test_a_run_that_cannot_be_read_is_unknown_and_says_why(open_watch: OpenWatch) -> None:
+async def test_an_unreadable_run_is_unknown_and_shows_its_error(open_watch: OpenWatch) -> None:
     app, services = open_watch()
     (services.runs.folder("25100908533aaa3") / "run.json").write_text("{")
     async with app.run_test(size=SIZE) as pilot:
@@ -119,40 +119,38 @@ async def test_a_run_that_cannot_be_read_is_unknown_and_says_why(open_watch: Ope
         assert "run.json" in on_screen(app)
 
 
-async def test_it_is_cancelled_after_a_question(open_watch: OpenWatch) -> None:
+async def test_a_suite_is_cancelled_after_a_confirmation(open_watch: OpenWatch) -> None:
     app, services = open_watch()
     async with app.run_test(size=SIZE) as pilot:
         screen = await read(pilot)
         for answer in ("n", "y"):
             assert services.sender.cancelled == []
             await pilot.press("c")
-            await on_top(pilot, Confirm)
-            assert "2 runs that wait or run, and 1 run not submitted yet" in on_screen(app)
+            await on_top(pilot, ConfirmDialog)
+            assert "2 active runs and 1 run not submitted" in on_screen(app)
             await pilot.press(answer)
             await on_top(pilot, SuiteWatchScreen)
-        await until(
-            pilot, lambda: "1 run not submitted, and none will be" in text_of(app, "#watch-sums"), "it is known"
-        )
+        await until(pilot, lambda: "1 run will not be submitted" in text_of(app, "#watch-sums"), "it is known")
         assert [suite.id for suite in services.sender.cancelled] == [SUITE_ID]
         assert "resume" not in actions(screen)
 
 
 @pytest.mark.parametrize("refuses", [None, LlmbError("It is not known yet whether there is a job of: mine.")])
-async def test_what_a_cancel_did_is_said(open_watch: OpenWatch, refuses: LlmbError | None) -> None:
+async def test_the_result_of_a_cancel_is_reported(open_watch: OpenWatch, refuses: LlmbError | None) -> None:
     app, services = open_watch()
     services.sender.refuses = refuses
     async with app.run_test(size=SIZE, notifications=True) as pilot:
         await read(pilot)
         await pilot.press("c")
-        await on_top(pilot, Confirm)
+        await on_top(pilot, ConfirmDialog)
         await pilot.press("y")
         await on_top(pilot, Failure if refuses else SuiteWatchScreen)
-        said = "not known yet" if refuses else "2 runs were cancelled"
+        said = "not known yet" if refuses else "2 runs cancelled"
         await until(pilot, lambda: said in on_screen(app), "what it did")
         assert "is cancelled" not in on_screen(app)
 
 
-async def test_it_goes_on_where_it_stopped(open_watch: OpenWatch) -> None:
+async def test_the_remaining_runs_are_submitted_by_a_key(open_watch: OpenWatch) -> None:
     app, services = open_watch()
     async with app.run_test(size=SIZE) as pilot:
         screen = await read(pilot)
@@ -160,12 +158,12 @@ async def test_it_goes_on_where_it_stopped(open_watch: OpenWatch) -> None:
         await until(pilot, lambda: "checking eos" in text_of(app, "#watch-sums"), "what is done")
         assert "resume" not in actions(screen)
         await pilot.press("s")
-        services.sender.unfollow.set()
-        await until(pilot, lambda: "s submits" in text_of(app, "#watch-sums"), "it is over")
+        services.sender.released.set()
+        await until(pilot, lambda: "s: submit" in text_of(app, "#watch-sums"), "it is over")
         assert [suite.id for suite in services.sender.sent] == [SUITE_ID]
 
 
-async def test_what_was_refused_is_sent_again_or_given_up(open_watch: OpenWatch) -> None:
+async def test_a_rejected_run_can_be_submitted_again_or_cancelled(open_watch: OpenWatch) -> None:
     app, services = open_watch()
     *others, last = services.suites.load(SUITE_ID).run_ids
     for run_id in others:
@@ -175,25 +173,25 @@ async def test_what_was_refused_is_sent_again_or_given_up(open_watch: OpenWatch)
     async with app.run_test(size=SIZE) as pilot:
         await on_top(pilot, SuiteWatchScreen)
         screen = pilot.app.screen
-        await until(pilot, lambda: "1 run: s sends it again" in text_of(app, "#watch-sums"), "what can be done")
+        await until(pilot, lambda: "1 run · s: submit again" in text_of(app, "#watch-sums"), "what can be done")
         assert {"resume", "cancel"} <= actions(screen)
         await pilot.press("c")
-        await on_top(pilot, Confirm)
-        assert "0 runs that wait or run, and 1 run not submitted yet" in on_screen(app)
+        await on_top(pilot, ConfirmDialog)
+        assert "0 active runs and 1 run not submitted" in on_screen(app)
         await pilot.press("y")
         await on_top(pilot, SuiteWatchScreen)
         await until(pilot, lambda: not {"resume", "cancel"} & actions(screen), "it is over")
         assert [suite.id for suite in services.sender.cancelled] == [SUITE_ID]
 
 
-async def test_where_nothing_may_be_changed_it_is_only_watched(open_watch: OpenWatch) -> None:
+async def test_on_a_read_only_cluster_a_suite_is_only_watched(open_watch: OpenWatch) -> None:
     app, _ = open_watch(Policy(read_only=True))
     async with app.run_test(size=SIZE) as pilot:
         screen = await read(pilot)
         assert not {"resume", "cancel"} & actions(screen)
 
 
-async def test_it_is_handed_over_as_a_report_and_as_an_archive(
+async def test_a_suite_has_a_report_and_an_export(
     open_watch: OpenWatch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -226,19 +224,19 @@ def test_logs_are_copied_one_after_the_other(open_watch: OpenWatch) -> None:
     assert log_to_read(progress, "", set()) in {done, failed, running}
 
 
-def test_a_suite_that_is_full_says_what_it_waits_for(open_watch: OpenWatch) -> None:
+def test_a_suite_at_its_limit_shows_the_limit(open_watch: OpenWatch) -> None:
     _, services = open_watch()
     suite = replace(services.suites.load(SUITE_ID), at_most=2)
     progress = services.suites.progress(suite)
     for said, shown in (
-        (progress.words, "waits until the next may be sent: at most 2 at a time"),
+        (progress.words, "waiting to submit the next run (at most 2 at a time)"),
         ("checking eos", "checking eos"),
         ("", "connecting"),
     ):
-        assert by_head(progress_sums(progress, SuiteSubmissionProgress(said)))["sending"] == shown
+        assert by_head(progress_sums(progress, SuiteSubmissionProgress(said)))["submitting"] == shown
 
 
-def test_what_ended_a_submission_early_is_said(open_watch: OpenWatch) -> None:
+def test_the_error_that_stopped_a_submission_is_shown(open_watch: OpenWatch) -> None:
     _, services = open_watch()
     progress = services.suites.progress(services.suites.load(SUITE_ID))
     sending = SuiteSubmissionProgress(
@@ -246,4 +244,4 @@ def test_what_ended_a_submission_early_is_said(open_watch: OpenWatch) -> None:
     )
     parts = by_head(progress_sums(progress, sending))
     assert parts["✗ stopped"] == "eos is not ready. Install."
-    assert parts["next"] == "1 run not submitted: s submits it."
+    assert parts["next"] == "1 run not submitted · s: submit"

@@ -1,4 +1,4 @@
-"""The app on empty places. Nothing here moves or tells the time."""
+"""The app with empty directories; no animation, no clock."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.kit.demo import end_jobs
 
 @pytest.fixture(autouse=True)
 def _frames_are_painted_when_looked_at(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A frame is painted when a test reads the screen, and where an app ends; nobody sees those in between.
+    """Paint a frame only when a test reads the screen, and when an app ends.
 
     They are a third of what these tests take. `tests/journey` paints each of them, and so does a test that is marked
     `every_frame`.
@@ -55,7 +55,7 @@ def _frames_are_painted_when_looked_at(request: pytest.FixtureRequest, monkeypat
 
 @pytest.fixture(scope="session")
 def presets_as_read(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """What a program that ran before has kept of the presets."""
+    """Cache of the presets, as an earlier start wrote it."""
     root = tmp_path_factory.mktemp("before")
     before = Services(UserPaths(root / "config", root / "state"))
     assert before.catalog.recipes
@@ -64,7 +64,7 @@ def presets_as_read(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 @pytest.fixture
 def places(tmp_path: Path, presets_as_read: bytes) -> UserPaths:
-    """Empty but for the presets as they were read before."""
+    """Empty directories, apart from the cache of the presets."""
     places = UserPaths(tmp_path / "config", tmp_path / "state")
     places.state.mkdir(mode=0o700)
     places.catalog.write_bytes(presets_as_read)
@@ -83,7 +83,7 @@ def app(services: Services) -> LlmbApp:
 
 @pytest.fixture
 def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DemoCluster]:
-    """A simulated cluster on a fast clock, which only its own key opens."""
+    """A simulated cluster with a fast clock that accepts only its own SSH key."""
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     _keep_hosts_in(tmp_path / "hosts", monkeypatch)
@@ -93,7 +93,7 @@ def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DemoCluste
 
 
 def _keep_hosts_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """OpenSSH asks the password database where a person's accepted keys are, whatever HOME says: theirs stay.
+    """Keep the user's known hosts out: OpenSSH finds them by the password database, not by HOME.
 
     The next cluster may get a port of one before it, and would be taken for that one with another key.
     """

@@ -1,4 +1,4 @@
-"""What threads report of a cluster, with fixed names and no clock, for pictures."""
+"""States of a cluster with fixed names and no clock, for pictures."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from llmb_tui.plan.selection import DEFAULT_PROCEDURE, ProcedureId, Selection
 from llmb_tui.preflight.report import Check, Preflight
 from llmb_tui.request import RunRequest
 from llmb_tui.ui.wizard_effects import wizard_rules
-from llmb_tui.wizard.answers import answers_of
-from llmb_tui.wizard.events import StepTaken
+from llmb_tui.wizard.answers import answers_from_selection
+from llmb_tui.wizard.events import StepSelected
 from llmb_tui.wizard.state import ClusterState, WizardState
 from llmb_tui.wizard.steps import StepId
 from llmb_tui.wizard.update import open_wizard, update
 from tests.kit.runs import CATALOG
 
-# Nothing listens on the discard port of this machine: a look at it ends at once.
+# The discard port of this machine is closed: a probe fails at once.
 EOS = SlurmProfile(
     name="eos",
     host="127.0.0.1",
@@ -71,7 +71,7 @@ INSTALLED = tuple(StepState(step.id, step.title, "done") for step in INSTALLING)
 
 
 class Still(Clusters):
-    """They have no heartbeat: what a picture shows of a link was put there."""
+    """Clusters without a heartbeat: the test sets the link state that a picture shows."""
 
     def health(self, profile: ClusterProfile) -> LinkHealth | None:  # noqa: ARG002 - the rooms'
         return None
@@ -84,14 +84,16 @@ def state_at(
     procedure: ProcedureId = DEFAULT_PROCEDURE,
     cluster: ClusterState = ClusterState(),  # noqa: B008 - it is frozen
 ) -> WizardState:
-    """The wizard at a step, for a selection on a cluster."""
-    state, _ = open_wizard(wizard_rules(CATALOG, Policy()), answers_of(selection, profile.name, procedure), (profile,))
-    state, _ = update(state, StepTaken(step))
+    """The wizard's state at a step, for a selection on a cluster."""
+    state, _ = open_wizard(
+        wizard_rules(CATALOG, Policy()), answers_from_selection(selection, profile.name, procedure), (profile,)
+    )
+    state, _ = update(state, StepSelected(step))
     return replace(state, cluster=cluster)
 
 
 def draft_of(plan: Plan) -> PreparedRun:
-    """A prepared run with a fixed id, and a script that NeMo-Run wrote."""
+    """A prepared run with a fixed id and a script of NeMo-Run."""
     request = RunRequest(CATALOG.recipe(plan.selection.workload, plan.selection.release), plan, EOS)
     spec = launch_spec(request, "250101120000abcd")
     run = Run.of(request, spec, 0.0)

@@ -1,4 +1,4 @@
-"""Entering a cluster by keyboard: what it offers is picked, what cannot be right is said, nothing typed is lost."""
+"""Adding and editing a cluster by keyboard: offers, invalid values, and unsaved changes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.errors import LlmbError
 from llmb_tui.services import Services
 from llmb_tui.ui.app import LlmbApp
-from llmb_tui.ui.dialogs import Confirm, HostKey
+from llmb_tui.ui.dialogs import ConfirmDialog, HostKey
 from llmb_tui.ui.forms.slurm import SlurmForm
 from llmb_tui.ui.screens.cluster_editor import ClusterEditor
 from llmb_tui.ui.screens.wizard import WizardScreen
@@ -36,7 +36,7 @@ def _holds(field: Input, text: str) -> bool:
     return field.value == text
 
 
-def said(pilot: Pilot[None], which: str) -> str:
+def text_in(pilot: Pilot[None], which: str) -> str:
     return str(pilot.app.screen.query_one(f"#{which}", Static).render())
 
 
@@ -51,9 +51,7 @@ async def fill(pilot: Pilot[None], **texts: str) -> None:
         await until(pilot, partial(_holds, field, text), f"{name} is filled in")
 
 
-async def test_a_new_cluster_is_reached_read_picked_from_saved_and_checked(
-    services: Services, demo: DemoCluster
-) -> None:
+async def test_new_cluster_is_read_saved_and_checked(services: Services, demo: DemoCluster) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(120, 40)) as pilot:
         await loaded(pilot)
@@ -69,7 +67,7 @@ async def test_a_new_cluster_is_reached_read_picked_from_saved_and_checked(
         await on_top(pilot, HostKey)
         await pilot.press("right", "enter")
         await on_top(pilot, ClusterEditor)
-        await until(pilot, lambda: "partitions" in said(pilot, "read"), "the cluster says what it offers")
+        await until(pilot, lambda: "partitions" in text_in(pilot, "read"), "the cluster says what it offers")
         assert app.screen.query_one("#profile-account", Input).value == profile.account
         accounts = app.screen.query_one("#offers-account", ChoiceList)
         await until(pilot, lambda: accounts.display and accounts.region.height == 1, "the one account is offered")
@@ -90,7 +88,7 @@ async def test_a_new_cluster_is_reached_read_picked_from_saved_and_checked(
     assert replace(saved, **unasked) == profile
 
 
-async def test_what_cannot_be_right_is_said_where_it_was_typed(services: Services) -> None:
+async def test_invalid_value_is_reported_at_its_field(services: Services) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(80, 24)) as pilot:
         await loaded(pilot)
@@ -99,22 +97,22 @@ async def test_what_cannot_be_right_is_said_where_it_was_typed(services: Service
         await fill(pilot, name="eos")
         await pilot.press("ctrl+s")
         assert app.focused is app.screen.query_one("#profile-host")
-        assert "Enter the host" in said(pilot, "fault")
+        assert "Enter the host" in text_in(pilot, "fault")
         await fill(
             pilot, host=EOS.host, account="research", partition="batch", install_dir="/lustre/llmb", port="99999"
         )  # fmt: skip
         await pilot.press("ctrl+s")
         assert app.focused is app.screen.query_one("#profile-port")
-        assert "65535" in said(pilot, "fault")
+        assert "65535" in text_in(pilot, "fault")
         await fill(pilot, port="22", env="HF_TOKEN=hf_abcdefghijklmnopqrstuvwxyz")
         await pilot.press("ctrl+s")
         assert app.focused is app.screen.query_one("#profile-env")
-        assert "secret" in said(pilot, "fault")
+        assert "secret" in text_in(pilot, "fault")
         assert app.screen.query_one("#profile-account", Input).value == "research"
         assert services.clusters.profiles() == ()
 
 
-async def test_who_types_elsewhere_meanwhile_is_not_taken_to_what_was_read(
+async def test_late_offers_do_not_move_the_focus_of_a_typing_user(
     services: Services, demo: DemoCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     may_answer, read = threading.Event(), SlurmForm.read
@@ -137,7 +135,7 @@ async def test_who_types_elsewhere_meanwhile_is_not_taken_to_what_was_read(
         name.focus()
         await pilot.press("end", *"-pro")
         may_answer.set()
-        await until(pilot, lambda: "partitions" in said(pilot, "read"), "the cluster says what it offers")
+        await until(pilot, lambda: "partitions" in text_in(pilot, "read"), "the cluster says what it offers")
         await pilot.press(*"duction")
         assert name.value == f"{demo.profile.name}-production"
 
@@ -163,7 +161,7 @@ def _used(form: SlurmForm) -> tuple[str, ...]:
 
 @pytest.fixture
 def may_answer(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
-    """Two hosts say at once what they offer, unless this is cleared."""
+    """Event that two stand-in hosts wait for before they return their offers; set at first."""
     offers = {"hosta": _inventory("a", "gres"), "hostb": _inventory("b", "none")}
     answers = threading.Event()
     answers.set()
@@ -183,13 +181,13 @@ B = ("acct-b", "part-b", "/lustre-b/llmb", "none")
 
 
 @pytest.mark.usefixtures("may_answer")
-async def test_what_one_host_filled_in_is_not_kept_for_another(services: Services) -> None:
+async def test_values_filled_in_by_one_host_are_removed_for_another(services: Services) -> None:
     async with LlmbApp(services).run_test(size=(120, 40)) as pilot:
         form = await _new_cluster(pilot, host="hosta")
         await pilot.press("ctrl+r")
         await until(pilot, lambda: _used(form) == A, "what the first has")
         await fill(pilot, account="typed", host="hostb")
-        await until(pilot, lambda: "not read yet" in said(pilot, "read"), "the first is forgotten")
+        await until(pilot, lambda: "not connected" in text_in(pilot, "read"), "the first offers are dropped")
         assert _used(form) == ("typed", "", "", "gpus-per-node")
         assert not any(offers.shown for offers in form.query("Combo > ChoiceList").results(ChoiceList))
         await pilot.press("ctrl+r")
@@ -197,26 +195,26 @@ async def test_what_one_host_filled_in_is_not_kept_for_another(services: Service
 
 
 @pytest.mark.parametrize("host", ["hosta", "silent"])
-async def test_what_a_host_says_after_another_was_entered_is_dropped(
+async def test_late_offers_of_an_earlier_host_are_dropped(
     services: Services, may_answer: threading.Event, host: str
 ) -> None:
     async with LlmbApp(services).run_test(size=(120, 40)) as pilot:
         form = await _new_cluster(pilot, host=host)
         may_answer.clear()
         await pilot.press("ctrl+r")
-        await until(pilot, lambda: "connecting" in said(pilot, "read"), "it is asked")
+        await until(pilot, lambda: "connecting" in text_in(pilot, "read"), "the host is asked")
         reading = [worker for worker in pilot.app.workers if worker.group == "read"]
         await fill(pilot, host="hostb")
         may_answer.set()
         await until(pilot, lambda: not any(worker.is_running for worker in reading), "it has answered")
-        assert "not read yet" in said(pilot, "read")
+        assert "not connected" in text_in(pilot, "read")
         assert _used(form) == ("", "", "", "gpus-per-node")
         await pilot.press("ctrl+r")
         await until(pilot, lambda: _used(form) == B, "what the second has")
 
 
 @pytest.mark.usefixtures("may_answer")
-async def test_a_gpu_request_that_was_picked_is_kept(services: Services) -> None:
+async def test_a_chosen_gpu_request_is_kept(services: Services) -> None:
     async with LlmbApp(services).run_test(size=(120, 40)) as pilot:
         form = await _new_cluster(pilot, host="hosta")
         pilot.app.screen.query_one("#gpu-request", ChoiceList).focus()
@@ -227,7 +225,7 @@ async def test_a_gpu_request_that_was_picked_is_kept(services: Services) -> None
         assert _used(form) == (*A[:3], "none")
 
 
-async def test_what_was_typed_is_lost_by_no_single_key(services: Services) -> None:
+async def test_no_single_key_discards_typed_values(services: Services) -> None:
     services.clusters.save(EOS)
     app = LlmbApp(services)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -240,21 +238,21 @@ async def test_what_was_typed_is_lost_by_no_single_key(services: Services) -> No
         await pilot.press("e")
         await on_top(pilot, ClusterEditor)
         await fill(pilot, partition="debug")
-        app.screen.query_one("#gpu-request").focus()  # where q is no letter
+        app.screen.query_one("#gpu-request").focus()  # not a text field, so q is a key
         for leaves, stays in (("escape", "escape"), ("escape", "enter"), ("q", "n")):
             await pilot.press(leaves)
-            await on_top(pilot, Confirm)
+            await on_top(pilot, ConfirmDialog)
             await pilot.press(stays)
             await on_top(pilot, ClusterEditor)
         assert app.screen.query_one("#profile-partition", Input).value == "debug"
         await pilot.press("escape")
-        await on_top(pilot, Confirm)
+        await on_top(pilot, ConfirmDialog)
         await pilot.press("y")
         await on_top(pilot, WizardScreen)
     assert services.clusters.profile(EOS.name) == EOS
 
 
-async def test_a_cluster_is_saved_once_by_a_key_that_comes_twice(services: Services) -> None:
+async def test_repeated_save_key_saves_once(services: Services) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(120, 40)) as pilot:
         wizard = await loaded(pilot)
@@ -275,9 +273,9 @@ async def test_a_cluster_that_cannot_be_reached_can_still_be_saved(services: Ser
         await on_top(pilot, ClusterEditor)
         await fill(pilot, name="eos", host=EOS.host, port=str(EOS.port))
         await pilot.press("ctrl+r")
-        await until(pilot, lambda: "refused the connection" in said(pilot, "read"), "why it could not be read")
+        await until(pilot, lambda: "refused the connection" in text_in(pilot, "read"), "why it could not be read")
         await fill(pilot, port="10")
-        await until(pilot, lambda: "not read yet" in said(pilot, "read"), "that was another's")
+        await until(pilot, lambda: "not connected" in text_in(pilot, "read"), "the error of the other host is gone")
         await fill(pilot, port=str(EOS.port))
         await fill(
             pilot, account="research", partition="batch", install_dir="/lustre/llmb", qos="short", segment="4",
@@ -291,7 +289,7 @@ async def test_a_cluster_that_cannot_be_reached_can_still_be_saved(services: Ser
     assert saved.env == (("NCCL_DEBUG", "INFO"), ("UCX_TLS", "rc"))
 
 
-async def test_a_change_starts_from_what_was_saved_and_keeps_what_the_form_does_not_show(services: Services) -> None:
+async def test_editing_keeps_fields_that_the_form_does_not_show(services: Services) -> None:
     kept = replace(EOS, ssh_config="none", constraint="gpu&memory", env=(("A", "1"),))
     services.clusters.save(kept)
     app = LlmbApp(services)

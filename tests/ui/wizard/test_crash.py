@@ -1,4 +1,4 @@
-"""What the program leaves when it stops on a internal error, or is made to keep a log: no word that was typed."""
+"""Crash reports and logs contain no text that the user typed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CANARY = "canary7391"
 
 
 class OddError(Exception):
-    """Nobody expects it."""
+    """An exception that no code catches."""
 
 
 def _fail_with(password: str | None) -> None:
@@ -33,7 +33,7 @@ async def _fail_in_worker(password: str | None) -> None:
 
 
 async def _type_secret(app: LlmbApp, then: Any) -> None:
-    """Type the canary into the dialog that a connection would open, and hand it to what comes then."""
+    """Type the canary into the dialog of a login, and pass the answer to `then`."""
     async with app.run_test(size=(80, 24)) as pilot:
         await loaded(pilot)
         app.push_screen(Secret("Password: ", False), then)
@@ -74,7 +74,7 @@ def test_the_report_of_a_chain_names_each_place_and_the_words_of_the_system_only
     assert "raise RuntimeError" in report
 
 
-async def test_a_fault_of_ours_in_a_thread_is_told_by_its_place_and_no_value() -> None:
+async def test_internal_error_in_a_thread_shows_its_place_and_no_value() -> None:
     with pytest.raises(LlmbError) as caught:
         await run_in_thread(_fail_with, CANARY)
     assert CANARY not in str(caught.value)
@@ -82,12 +82,12 @@ async def test_a_fault_of_ours_in_a_thread_is_told_by_its_place_and_no_value() -
     assert Path(__file__).name in str(caught.value)
 
 
-async def test_what_is_typed_reaches_no_log_of_textual(
+async def test_typed_text_reaches_no_log_of_textual(
     services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = tmp_path / "textual.log"
     monkeypatch.setattr(constants, "LOG_FILE", str(log))
-    monkeypatch.setattr(constants, "DEBUG", True)  # it would write keys.log
+    monkeypatch.setattr(constants, "DEBUG", True)  # Textual would write keys.log
     answers: list[str | None] = []
     await _type_secret(LlmbApp(services), answers.append)
     assert answers == [CANARY]

@@ -1,4 +1,4 @@
-"""A login node whose every command answers with what could reach the terminal, break a form, or hold up keys."""
+"""A login node whose commands return text that could reach the terminal, break a form or delay keys."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from textual.app import App
 from textual.geometry import Region
 
-from llmb_tui.cluster import local
+from llmb_tui.cluster.local import LocalConnection
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.services import Services
 from llmb_tui.ui.app import LlmbApp
@@ -26,7 +26,7 @@ COMMANDS = (
     "sinfo squeue sacct sacctmgr scontrol sbatch scancel srun enroot id df quota lfs curl git hostname uname python3 "
     "nvidia-smi uv conda nproc free findmnt getconf module getent"
 )
-# Clipboard, cursor, C1, direction, tag and zero-width characters, markup of the toolkit, what is no UTF-8, NUL.
+# Clipboard, cursor, C1, direction, tag and zero-width characters, Textual's markup, invalid UTF-8, NUL.
 HOSTILE = (
     rb"\033]52;c;ZXZpbA==\a\033[2J\033[31m\302\233\342\200\256|[/red][@click=app.quit]x[/]|[b|\000|\377\376|"
     rb"\363\240\201\201\342\200\213e\314\201\314\201\314\201|a b|x=y z=[/]|../../etc|-rf|$(id)|%s"
@@ -36,7 +36,7 @@ FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u20
 
 @pytest.fixture
 def login_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> SlurmProfile:
-    """This machine as its own login node, where other programs answer."""
+    """This machine as its own login node, with hostile stand-ins for the programs."""
     programs = tmp_path / "bin"
     programs.mkdir()
     for name in COMMANDS.split():
@@ -60,14 +60,14 @@ ANSWERS = {
 
 
 def shown(app: App[Any]) -> str:
-    """What would reach the terminal: every character of every row."""
+    """Every character that would reach the terminal."""
     region = Region(0, 0, *app.size)
     rows = app.screen._compositor.render_strips(region.size) if app.screen.is_mounted else []
     return "".join(strip.text for strip in rows)
 
 
 @pytest.mark.parametrize("login_node", [pytest.param(text, id=name) for name, text in ANSWERS.items()], indirect=True)
-async def test_nothing_of_it_reaches_the_terminal(services: Services, login_node: SlurmProfile) -> None:
+async def test_hostile_output_does_not_reach_the_terminal(services: Services, login_node: SlurmProfile) -> None:
     services.clusters.save(login_node)
     app = LlmbApp(services)
     async with app.run_test(size=SIZE) as pilot:
@@ -86,11 +86,12 @@ async def test_nothing_of_it_reaches_the_terminal(services: Services, login_node
 
 
 @pytest.mark.parametrize("login_node", [ANSWERS["nothing"]], indirect=True)
-async def test_one_byte_a_minute_holds_up_no_key(
+async def test_slow_output_delays_no_key(
     services: Services, login_node: SlurmProfile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = local._popen
-    monkeypatch.setattr(local, "_popen", lambda _argv: real(("sh", "-c", "while printf x; do sleep 5; done")))
+    run, stream, trickle = LocalConnection.run, LocalConnection.stream, ("sh", "-c", "while printf x; do sleep 5; done")
+    monkeypatch.setattr(LocalConnection, "run", lambda link, _argv, **options: run(link, trickle, **options))
+    monkeypatch.setattr(LocalConnection, "stream", lambda link, _argv: stream(link, trickle))
     services.clusters.save(login_node)
     services.runs.save(make_run("going", cluster=login_node.name, job_state="RUNNING"))
     services.runs.save(make_run("open", cluster=login_node.name, submission="unknown", job_ids=()))

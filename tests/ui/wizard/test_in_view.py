@@ -1,4 +1,4 @@
-"""In a small terminal: what is typed stays in view, what is long can be scrolled, and grey keys say why."""
+"""Small terminal: the focused widget stays visible, long text can be scrolled, disabled keys show the reason."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.ui.wizard.found_states import EOS, INSTALLED
 SMALL = (80, 24)
 
 
-async def test_all_that_was_found_on_a_cluster_can_be_read(services: Services) -> None:
+async def test_all_checks_of_a_cluster_can_be_scrolled_to(services: Services) -> None:
     services.clusters.save(EOS)
     found = [Check("disk", f"Check {at}", "ok", "well", "", "") for at in range(40)]
     app = LlmbApp(services)
@@ -33,7 +33,7 @@ async def test_all_that_was_found_on_a_cluster_can_be_read(services: Services) -
         assert "Check 39" in on_screen(app)
 
 
-async def test_the_field_that_is_typed_in_stays_in_view_beside_its_errors(services: Services) -> None:
+async def test_typed_field_stays_visible_with_its_errors(services: Services) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=SMALL) as pilot:
         wizard = await at_scale(pilot)
@@ -46,7 +46,7 @@ async def test_the_field_that_is_typed_in_stays_in_view_beside_its_errors(servic
         assert wizard.query_one(ScalePane).region.contains_region(field.region)
 
 
-async def test_the_switch_that_is_moved_stays_in_view(services: Services) -> None:
+async def test_moved_switch_stays_visible(services: Services) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(80, 20)) as pilot:
         wizard = await at_scale(pilot)
@@ -60,7 +60,7 @@ async def test_the_switch_that_is_moved_stays_in_view(services: Services) -> Non
             assert pane.region.y <= row < pane.region.bottom, key
 
 
-async def test_a_grey_key_says_why(services: Services) -> None:
+async def test_disabled_key_shows_the_reason(services: Services) -> None:
     services.clusters.save(EOS)
     services.policy = Policy(True, None)
     app = LlmbApp(services)

@@ -1,4 +1,4 @@
-"""Giving a key by keyboard: masked, put into a file for the operator alone, shown nowhere."""
+"""Entering an API key by keyboard: masked, saved in a private file, never shown."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ async def open_keys(pilot: Pilot[None]) -> None:
     await until(pilot, lambda: marks(pilot)[StepId.CLUSTER] == "done", "the cluster is checked")
     await pilot.press("5", "K")
     await on_top(pilot, KeysDialog)
-    await until(pilot, lambda: "asking" not in text_of(pilot.app, "#said"), "it is known where the keys are")
+    await until(pilot, lambda: "asking" not in text_of(pilot.app, "#key-status"), "it is known where the keys are")
 
 
-async def test_a_key_goes_into_a_file_for_the_operator_alone(services: Services, demo: DemoCluster) -> None:
+async def test_api_key_is_saved_in_a_private_file(services: Services, demo: DemoCluster) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(100, 30)) as pilot:
         await open_keys(pilot)
-        assert "none is given" in str(app.screen.query_one("#needs").render_line(0).text)
+        assert "not set" in str(app.screen.query_one("#needs").render_line(0).text)
         field = app.screen.query_one("#key", Input)
         assert field.has_focus
         assert field.password
         field.value = KEY
         await pilot.press("enter")
-        await until(pilot, lambda: ".credentials" in text_of(pilot.app, "#said"), "the key is on the cluster")
+        await until(pilot, lambda: ".credentials" in text_of(pilot.app, "#key-status"), "the key is on the cluster")
         assert field.value == ""
         assert KEY not in app.export_screenshot()
     files = list((demo.root / "home").rglob(".credentials"))
@@ -56,28 +56,26 @@ async def test_a_key_goes_into_a_file_for_the_operator_alone(services: Services,
     assert all(KEY not in path.read_text(errors="replace") for path in kept_here if path.is_file())
 
 
-async def test_a_key_is_removed_by_the_key_that_is_named_and_not_by_cutting(
-    services: Services, demo: DemoCluster
-) -> None:
+async def test_api_key_is_removed_by_the_named_key_and_not_by_cutting(services: Services, demo: DemoCluster) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(80, 24)) as pilot:
         await open_keys(pilot)
         field = app.screen.query_one("#key", Input)
         field.value = KEY
         await pilot.press("enter")
-        await until(pilot, lambda: ".credentials" in text_of(pilot.app, "#said"), "the key is on the cluster")
-        assert all(f"{key} " in on_screen(app) for key in ("ctrl+t", "ctrl+o", "ctrl+r"))
+        await until(pilot, lambda: ".credentials" in text_of(pilot.app, "#key-status"), "the key is on the cluster")
+        assert all(f"{key}: " in on_screen(app) for key in ("ctrl+t", "ctrl+o", "ctrl+r"))
         field.value = KEY
         field.select_all()
         await pilot.press("ctrl+x")
         assert (field.value, field.has_focus) == ("", True)
         assert list((demo.root / "home").rglob(".credentials"))
         await pilot.press("ctrl+r")
-        await until(pilot, lambda: "no longer on the cluster" in text_of(pilot.app, "#said"), "it is removed")
+        await until(pilot, lambda: "no longer on the cluster" in text_of(pilot.app, "#key-status"), "it is removed")
     assert not list((demo.root / "home").rglob(".credentials"))
 
 
-async def test_one_thing_is_done_with_a_key_at_a_time(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_actions_on_an_api_key_run_one_at_a_time(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     tested, go = [], threading.Event()
 
     def slow(_session: object, need: SecretNeed, secret: SecretValue | None, _sources: object) -> SecretTest:
@@ -97,17 +95,17 @@ async def test_one_thing_is_done_with_a_key_at_a_time(services: Services, monkey
         await pilot.press("ctrl+t", "ctrl+r", "enter")
         assert (tested, field.value) == ([True], KEY)
         go.set()
-        await until(pilot, lambda: "rejects this API key" in text_of(app, "#said"), "what became of it")
+        await until(pilot, lambda: "rejects this API key" in text_of(app, "#key-status"), "what became of it")
         await pilot.press("ctrl+t")
         await until(pilot, lambda: tested == [True, False], "the next one")
 
 
-async def test_what_can_be_no_key_is_refused_without_being_shown(services: Services, demo: DemoCluster) -> None:
+async def test_invalid_api_key_is_refused_without_being_shown(services: Services, demo: DemoCluster) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(80, 24)) as pilot:
         await open_keys(pilot)
         app.screen.query_one("#key", Input).value = "two words"
         await pilot.press("enter")
-        await until(pilot, lambda: "not a valid API key" in text_of(pilot.app, "#said"), "why it is none")
+        await until(pilot, lambda: "not a valid API key" in text_of(pilot.app, "#key-status"), "why it is none")
         assert "two words" not in app.export_screenshot()
     assert not list((demo.root / "home").rglob(".credentials"))

@@ -1,4 +1,4 @@
-"""Pictures of another layout, of the list of the valid ones, of the chart, and of what was measured here.
+"""Pictures of a custom layout, the list of valid layouts, the chart and local results.
 
 `python -m pytest tests/ui/wizard --snapshot-update` draws them again; look at each one before keeping it.
 """

@@ -1,4 +1,4 @@
-"""Another layout by keyboard and by mouse: typed number by number, or taken from the list of the valid ones."""
+"""Custom layouts by keyboard and mouse: typed, or picked from the list of valid layouts."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ def field(wizard: WizardScreen, name: str) -> Input:
     return wizard.query_one(f"#layout-{name}", Input)
 
 
-def said(wizard: WizardScreen) -> str:
-    """What stands under the fields, as one line."""
+def checks_text(wizard: WizardScreen) -> str:
+    """The text below the fields, as one line."""
     return " ".join(str(wizard.query_one("#layout-checks", Paragraphs).render()).split())
 
 
-async def listed(pilot: Pilot[None]) -> LayoutsDialog:
-    """The list of the valid layouts, once it is there."""
+async def open_list(pilot: Pilot[None]) -> LayoutsDialog:
+    """The list of valid layouts, once it is loaded."""
     await on_top(pilot, LayoutsDialog)
     dialog = pilot.app.screen
     assert isinstance(dialog, LayoutsDialog)
@@ -86,9 +86,7 @@ async def test_the_fields_are_behind_one_key_and_hold_the_recipes_values(
 
 
 @SIZES
-async def test_each_key_is_planned_and_what_is_wrong_stands_under_the_fields(
-    services: Services, size: tuple[int, int]
-) -> None:
+async def test_each_key_updates_the_plan_and_the_problems(services: Services, size: tuple[int, int]) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=size) as pilot:
         wizard = await at_scale(pilot)
@@ -96,13 +94,13 @@ async def test_each_key_is_planned_and_what_is_wrong_stands_under_the_fields(
         assert overrides(wizard) == Overrides(tp=3)
         await pilot.pause()
         (wrong, *_) = [one for one in plan_of(wizard).problems if one.severity == "error"]
-        assert f"✗ error: {wrong.reason} {wrong.fix}" in said(wizard)
+        assert f"✗ error: {wrong.reason} {wrong.fix}" in checks_text(wizard)
         assert marks(pilot)[StepId.SCALE] == "flagged"
         checks = wizard.query_one("#layout-checks", Paragraphs)
-        assert wizard.query_one(ScalePane).region.contains_region(checks.region), "it is seen without scrolling"
-        assert wrong.reason[:20] not in str(wizard.query_one("#issues").render()), "and is not said twice"
+        assert wizard.query_one(ScalePane).region.contains_region(checks.region), "it is visible without scrolling"
+        assert wrong.reason[:20] not in str(wizard.query_one("#issues").render()), "and is not shown twice"
         await pilot.press("backspace", "4")
-        assert "✗" not in said(wizard)
+        assert "✗" not in checks_text(wizard)
         assert marks(pilot)[StepId.SCALE] != "flagged"
 
 
@@ -114,7 +112,7 @@ async def test_the_plan_follows_in_the_frame_of_the_key(app: LlmbApp) -> None:
         assert plan_of(wizard).parallelism.tp == 4
 
 
-async def test_an_error_blocks_going_on_and_never_going_back(app: LlmbApp) -> None:
+async def test_error_blocks_next_but_not_back(app: LlmbApp) -> None:
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot)
         await pilot.press("l", "3", "enter")
@@ -126,44 +124,42 @@ async def test_an_error_blocks_going_on_and_never_going_back(app: LlmbApp) -> No
         assert wizard.query_one(LayoutPart).display
 
 
-async def test_what_is_unusual_is_marked_and_can_be_run(app: LlmbApp) -> None:
+async def test_unusual_layout_is_marked_and_can_be_run(app: LlmbApp) -> None:
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot)
         await pilot.press("l", "tab", "tab", "2")
         assert overrides(wizard) == Overrides(cp=2)
         await pilot.pause()
         (note,) = [one for one in plan_of(wizard).problems if one.field == "cp"]
-        assert f"· unusual: {note.reason}" in said(wizard)
+        assert f"· unusual: {note.reason}" in checks_text(wizard)
         assert plan_of(wizard).launchable
 
 
-async def test_it_says_where_it_differs_and_what_that_is_worth(app: LlmbApp) -> None:
+async def test_custom_layout_shows_difference_and_step_time(app: LlmbApp) -> None:
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot)
         await pilot.press("l", "4", "tab", "tab", "tab", "tab", "tab", "1")
         assert overrides(wizard) == Overrides(tp=4, mbs=1)
         await pilot.pause()
-        assert "not the published layout: TP 4, not 2; MBS 1, not 2" in said(wizard)
-        assert "the recipe's own 2.66 s" in said(wizard)
+        assert "differs from the published layout: TP 4, not 2; MBS 1, not 2" in checks_text(wizard)
+        assert "recipe default 2.66 s" in checks_text(wizard)
 
 
-async def test_the_rail_and_review_say_that_it_is_not_the_published_one(app: LlmbApp) -> None:
+async def test_rail_and_review_name_a_custom_layout(app: LlmbApp) -> None:
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot)
         await pilot.press("l", "4", "enter")
-        assert summaries(pilot)[StepId.SCALE] == "16 GPUs · other layout"
+        assert summaries(pilot)[StepId.SCALE] == "16 GPUs · custom layout"
         await pilot.press("6")
         await pilot.pause()
         facts = wizard.query_one("#pane-review Paragraphs", Paragraphs).parts
         words = "\n".join(f"{head} {body}" for head, body in facts)
-        assert "not the published layout: TP 4, not 2" in words
+        assert "differs from the published layout: TP 4, not 2" in words
         await pilot.press("3", "l", "backspace", "2")
-        assert summaries(pilot)[StepId.SCALE] == "16 GPUs", (
-            "the recipe's own value is no other layout, although it was typed"
-        )
+        assert summaries(pilot)[StepId.SCALE] == "16 GPUs", "a typed value that equals the recipe's is no difference"
 
 
-async def test_one_key_or_click_leads_back_to_the_recipes_layout(app: LlmbApp) -> None:
+async def test_one_key_or_click_restores_the_recipes_layout(app: LlmbApp) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         wizard = await at_scale(pilot)
         for way in ("key in the field", "key in a list", "button", "mouse"):
@@ -187,7 +183,7 @@ async def test_one_key_or_click_leads_back_to_the_recipes_layout(app: LlmbApp) -
 async def test_the_parts_open_by_a_click_on_their_names(app: LlmbApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         wizard = await at_scale(pilot)
-        for name, part in (("layout", "#layout"), ("options", "#beside"), ("procedure", "#procedures")):
+        for name, part in (("layout", "#layout"), ("options", "#extras"), ("procedure", "#procedures")):
             assert not wizard.query_one(part).display
             wizard.query_one(f"#{name}-label").scroll_visible(animate=False)
             await pilot.pause()
@@ -204,7 +200,7 @@ async def test_the_command_names_the_layout(app: LlmbApp) -> None:
         assert app.clipboard == "llmb-tui plan -w nemotron4@25.04 -s 15b --gpu h100 -d bf16 --scale 16 --tp 4"
 
 
-async def test_who_comes_back_finds_the_layout_of_the_last_run(services: Services) -> None:
+async def test_layout_of_the_last_run_is_restored(services: Services) -> None:
     chosen = replace(NEMOTRON, overrides=Overrides(tp=4, mbs=1))
     services.runs.save(draft_of(plan(CATALOG, chosen)).run)
     assert read_start(services)[0].answers.overrides == chosen.overrides
@@ -225,7 +221,7 @@ async def test_the_list_ranks_the_valid_layouts_and_marks_the_published_one(
     async with app.run_test(size=size) as pilot:
         await at_scale(pilot)
         await pilot.press("ctrl+l")
-        dialog = await listed(pilot)
+        dialog = await open_list(pilot)
         found = layouts(CATALOG, NEMOTRON)
         choices = dialog.query_one("#choices", ChoiceList)
         assert [one.value for one in choices.shown] == [layout_text(one.overrides) for one in found.best]
@@ -243,7 +239,7 @@ async def test_a_layout_from_the_list_fills_the_fields(app: LlmbApp) -> None:
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot)
         await pilot.press("l", "8", "ctrl+l")
-        dialog = await listed(pilot)
+        dialog = await open_list(pilot)
         best = layouts(CATALOG, NEMOTRON).best
         wanted = next(one for one in best if len(one.overrides.set_fields()) > 1)
         choices = dialog.query_one("#choices", ChoiceList)
@@ -266,7 +262,7 @@ async def test_the_published_layout_is_taken_from_the_list(app: LlmbApp) -> None
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot)
         await pilot.press("l", "8", "ctrl+l")
-        dialog = await listed(pilot)
+        dialog = await open_list(pilot)
         choices = dialog.query_one("#choices", ChoiceList)
         choices.highlighted = next(at for at, one in enumerate(choices.shown) if one.published)
         await pilot.press("enter")
@@ -281,7 +277,7 @@ async def test_the_list_opens_and_answers_by_mouse(app: LlmbApp) -> None:
         await pilot.press("l")
         await pilot.pause()
         await pilot.click("#valid-layouts")
-        await listed(pilot)
+        await open_list(pilot)
         await pilot.click("#choices", offset=(10, 3))
         await pilot.click("#take")
         await on_top(pilot, WizardScreen)
@@ -294,14 +290,14 @@ async def test_leaving_the_list_changes_nothing(app: LlmbApp) -> None:
         await pilot.press("l", "4")
         for keys in (("escape",), ("tab", "tab", "enter")):
             await pilot.press("ctrl+l")
-            await listed(pilot)
+            await open_list(pilot)
             await pilot.press("down", *keys)
             await on_top(pilot, WizardScreen)
             assert overrides(wizard) == Overrides(tp=4), keys
 
 
 class Held:
-    """Compares no layouts before it may."""
+    """A comparison of layouts that waits until the test releases it."""
 
     def __init__(self) -> None:
         self.may_go = threading.Event()
@@ -314,15 +310,17 @@ class Held:
         return found
 
 
-async def test_a_long_comparison_says_so_and_can_be_left(app: LlmbApp, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_long_comparison_shows_progress_and_can_be_cancelled(
+    app: LlmbApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
     held = Held()
     monkeypatch.setattr(layouts_room, "layouts", held)
-    monkeypatch.setattr(layouts_screen, "_PATIENCE_S", 0.0)
+    monkeypatch.setattr(layouts_screen, "PATIENCE_S", 0.0)
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot)
         await pilot.press("ctrl+l")
         await on_top(pilot, LayoutsDialog)
-        await until(pilot, lambda: "comparing layouts for" in text_of(app, "#choices-said"), "it says for how long")
+        await until(pilot, lambda: "comparing layouts for" in text_of(app, "#choices-said"), "the duration is shown")
         await pilot.press("enter")
         assert isinstance(app.screen, LayoutsDialog), "there is nothing to take yet"
         await pilot.press("escape")
@@ -341,14 +339,14 @@ def broken(catalog: Catalog, selection: Selection) -> Layouts:  # noqa: ARG001 -
     raise ValueError("this layout is nothing")
 
 
-async def test_no_layout_and_a_failure_are_said(app: LlmbApp, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_empty_list_and_failure_show_the_reason(app: LlmbApp, monkeypatch: pytest.MonkeyPatch) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await at_scale(pilot)
-        for compare, words in ((empty, "No layout divides these GPUs"), (broken, "ValueError")):
+        for compare, words in ((empty, "No layout divides this number of GPUs"), (broken, "ValueError")):
             monkeypatch.setattr(layouts_room, "layouts", compare)
             await pilot.press("ctrl+l")
             await on_top(pilot, LayoutsDialog)
-            await until(pilot, lambda words=words: words in text_of(app, "#choices-said"), "it is said")
+            await until(pilot, lambda words=words: words in text_of(app, "#choices-said"), "the reason is shown")
             await pilot.press("enter")
             assert isinstance(app.screen, LayoutsDialog)
             await pilot.press("escape")

@@ -1,4 +1,4 @@
-"""An installation of NVIDIA's llmb-run on the cluster that is entered: its settings are offered, and never typed in."""
+"""Installations of NVIDIA's llmb-run on the cluster: their settings are offered, and not filled in."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from llmb_tui.ui.screens.cluster_editor import ClusterEditor
 from llmb_tui.ui.widgets.choices import ChoiceList
 from tests.kit.pilot import loaded, on_top, until
 from tests.kit.runs import slurm
-from tests.ui.wizard.test_cluster_editor import fill, said
+from tests.ui.wizard.test_cluster_editor import fill, text_in
 
 CONFIG = """\
 schema_version: 2
@@ -37,7 +37,7 @@ workloads:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """Where llmb-run is installed; the demo's cluster is this machine."""
+    """Directory of the llmb-run installation; the demo's cluster is this machine."""
     folder = tmp_path / "theirs"
     (folder / "llmb_repo").mkdir(parents=True)
     (folder / "llmb_repo" / "release.yaml").write_text("llmb_version: '26.06.01'\n")
@@ -46,7 +46,7 @@ def root(tmp_path: Path) -> Path:
 
 
 async def read(pilot: Pilot[None], demo: DemoCluster, install_dir: Path, **typed: str) -> None:
-    """Enter the demo's cluster with what was typed, and read it."""
+    """Enter the demo's cluster with these texts, and read its offers."""
     await loaded(pilot)
     await pilot.press("4", "n")
     await on_top(pilot, ClusterEditor)
@@ -59,7 +59,7 @@ async def read(pilot: Pilot[None], demo: DemoCluster, install_dir: Path, **typed
     await on_top(pilot, HostKey)
     await pilot.press("right", "enter")
     await on_top(pilot, ClusterEditor)
-    await until(pilot, lambda: "partitions" in said(pilot, "read"), "the cluster says what it offers")
+    await until(pilot, lambda: "partitions" in text_in(pilot, "read"), "the cluster says what it offers")
 
 
 def offers(pilot: Pilot[None], name: str) -> list[tuple[str, str]]:
@@ -70,13 +70,13 @@ def value(pilot: Pilot[None], name: str) -> str:
     return pilot.app.screen.query_one(f"#profile-{name}", Input).value
 
 
-async def test_its_settings_are_offered_first_and_marked_as_its_own(
+async def test_settings_of_llmb_run_are_offered_first_and_marked(
     services: Services, demo: DemoCluster, root: Path
 ) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(120, 50)) as pilot:
         await read(pilot, demo, root, account="mine")
-        assert f"llmb-run 26.06.01 installation at {root}" in said(pilot, "read")
+        assert f"llmb-run 26.06.01 installation at {root}" in text_in(pilot, "read")
         mark = "in llmb-run 26.06.01's configuration"
         assert offers(pilot, "account")[0] == ("theirs", mark)
         assert [name for name, _ in offers(pilot, "partition")] == ["debug", "batch"]
@@ -86,13 +86,13 @@ async def test_its_settings_are_offered_first_and_marked_as_its_own(
         assert offers(pilot, "install_dir")[0] == (str(root), mark)
         requests = {one.value: one.detail for one in app.screen.query_one("#gpu-request", ChoiceList).shown}
         assert requests == {"gpus-per-node": "", "gres": "", "none": mark}
-        # What was typed stays, what is empty gets what Slurm says, and the rest stays empty.
+        # Typed values stay, empty fields get Slurm's default, and others stay empty.
         assert (value(pilot, "account"), value(pilot, "partition")) == ("mine", "batch")
         assert [value(pilot, name) for name in ("cpu_partition", "qos", "slurm_params")] == ["", "", ""]
         assert app.screen.query_one("#gpu-request", ChoiceList).chosen == "gpus-per-node"
 
 
-async def test_one_of_them_is_taken_by_the_person(services: Services, demo: DemoCluster, root: Path) -> None:
+async def test_user_can_pick_a_setting_of_llmb_run(services: Services, demo: DemoCluster, root: Path) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(120, 50)) as pilot:
         await read(pilot, demo, root)
@@ -105,20 +105,20 @@ async def test_one_of_them_is_taken_by_the_person(services: Services, demo: Demo
     assert slurm(services.clusters.profile("mine")).slurm_params == "comment=weekly;"
 
 
-async def test_a_configuration_that_cannot_be_used_is_told_and_the_rest_is_offered(
+async def test_unusable_configuration_is_reported_and_others_are_offered(
     services: Services, demo: DemoCluster, root: Path
 ) -> None:
     (root / "cluster_config.yaml").write_text("schema_version: 9\n")
     app = LlmbApp(services)
     async with app.run_test(size=(120, 50)) as pilot:
         await read(pilot, demo, root)
-        assert "Its version is 9; this llmb-tui knows versions 1 and 2." in said(pilot, "read")
+        assert "Its version is 9; this llmb-tui knows versions 1 and 2." in text_in(pilot, "read")
         assert offers(pilot, "partition")
         assert value(pilot, "partition") == "batch"
 
 
-async def test_a_cluster_without_one_says_nothing_of_it(services: Services, demo: DemoCluster, root: Path) -> None:
+async def test_cluster_without_llmb_run_does_not_mention_it(services: Services, demo: DemoCluster, root: Path) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(80, 24)) as pilot:
         await read(pilot, demo, root / "llmb_repo")
-        assert "llmb-run" not in said(pilot, "read")
+        assert "llmb-run" not in text_in(pilot, "read")

@@ -1,4 +1,4 @@
-"""What the panes say of a step that failed, of a profile that changes the recipe, and of a link that is not well."""
+"""Texts of the panes: a failed step, a profile that overrides the recipe, and a broken link."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ def words(parts: tuple[Paragraph, ...]) -> str:
     return "\n".join("".join(str(text) for text in part) for part in parts)
 
 
-def test_a_step_that_failed_says_why_what_to_do_and_that_a_key_may_help() -> None:
+def test_failed_step_shows_reason_fix_and_api_key_hint() -> None:
     state = StepState(
         "a", "Image", "failed", "curl: (22) 401", reason="It was refused.", fix="Give a key.", key_would_help="ngc"
     )
     said = words(step_parts(state))
-    assert all(word in said for word in ("curl: (22) 401", "It was refused.", "→ Give a key.", "K gives a key"))
-    assert "K gives a key" not in words(step_parts(replace(state, key_would_help=None)))
+    assert all(word in said for word in ("curl: (22) 401", "It was refused.", "→ Give a key.", "K: enter the API key"))
+    assert "K: enter the API key" not in words(step_parts(replace(state, key_would_help=None)))
 
 
-def test_an_install_that_could_not_be_looked_at_says_why_and_what_to_do() -> None:
+def test_unreadable_install_shows_reason_and_fix() -> None:
     selection, lost = Selection("nemotron4", "25.04", "15b", "h100", "bf16", 64), LlmbError("Slurm hangs.", "", "Wait.")
-    failed = ClusterState(link="connected", preflight=PASSED, error=lost, failed="probe")
+    failed = ClusterState(link="connected", preflight=PASSED, error=lost, failed_task="probe")
     said = words(progress(state_at(StepId.INSTALL, selection, cluster=failed)))
-    assert "c at step 4 looks again. Enter installs." in said
+    assert "enter: install · c at step 4: check again" in said
     assert all(word in words(rows(failed)) for word in ("Slurm hangs.", "Wait."))
     assert "Slurm" not in words(rows(replace(failed, steps=INSTALLED)))
-    observer = state_at(StepId.INSTALL, selection, replace(EOS, read_only=True), cluster=failed)
-    assert "Enter installs" not in words(progress(observer))
-    looks = state_at(StepId.INSTALL, selection, cluster=replace(failed, tasks=frozenset({"probe"})))
-    assert words(progress(looks)) == "looking at what is there …"
+    read_only = state_at(StepId.INSTALL, selection, replace(EOS, read_only=True), cluster=failed)
+    assert "enter: install" not in words(progress(read_only))
+    probing = state_at(StepId.INSTALL, selection, cluster=replace(failed, tasks=frozenset({"probe"})))
+    assert words(progress(probing)) == "checking what is installed …"
 
 
-def test_a_variable_of_the_recipe_that_the_profile_changes_is_named_with_both_values() -> None:
+def test_overridden_variable_is_shown_with_both_values() -> None:
     selection = Selection("nemotron4", "25.04", "15b", "h100", "bf16", 64)
     prepared = replace(draft_of(plan(CATALOG, selection)), overridden=(("NCCL_NVLS_ENABLE", "0", "1"),))
     said = words(launch_facts(state_at(StepId.REVIEW, selection, cluster=ClusterState(prepared=prepared))))
@@ -72,7 +72,7 @@ def test_a_variable_of_the_recipe_that_the_profile_changes_is_named_with_both_va
     ],
     ids=["well", "late", "lost", "needs-login"],
 )
-async def test_the_bar_says_how_the_link_is(services: Services, health: LinkHealth, said: str) -> None:
+async def test_bar_shows_the_link_health(services: Services, health: LinkHealth, said: str) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(120, 30)) as pilot:
         wizard = await loaded(pilot)
@@ -81,7 +81,7 @@ async def test_the_bar_says_how_the_link_is(services: Services, health: LinkHeal
         assert said in str(wizard.bar.render())
 
 
-async def test_the_bar_does_not_say_of_another_cluster_how_the_one_before_is(services: Services) -> None:
+async def test_bar_drops_the_link_health_of_the_previous_cluster(services: Services) -> None:
     services.clusters.save(EOS)
     services.clusters.save(replace(EOS, name="other"))
     app = LlmbApp(services)

@@ -1,4 +1,4 @@
-"""The preview on the screen: what fits, what is turned to, what is scrolled to, and what was measured here."""
+"""The preview on the screen: visible parts, the chart key, scrolling, and step times measured here."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ async def at_scale(pilot: Pilot[None], workload: str = "nemotron4@25.04/15b") ->
     return wizard
 
 
-def seen(wizard: WizardScreen) -> set[str]:
-    """The parts of the preview that are seen whole."""
+def visible_parts(wizard: WizardScreen) -> set[str]:
+    """Parts of the preview that are completely visible."""
     preview = wizard.query_one(Preview)
     parts = (PlanFigures, TimeParts, ScaleChart, ScrolledRemarks)
     inside = preview.content_region
@@ -58,25 +58,25 @@ def actions(wizard: WizardScreen) -> set[str]:
     return {one.binding.action for one in wizard.active_bindings.values()}
 
 
-async def test_everything_is_seen_where_there_is_room(app: LlmbApp) -> None:
+async def test_all_parts_are_visible_if_there_is_room(app: LlmbApp) -> None:
     async with app.run_test(size=(120, 36)) as pilot:
         wizard = await at_scale(pilot)
         for size in ((120, 36), (120, 40), (160, 45), (200, 60)):
             await pilot.resize_terminal(*size)
             await pilot.pause()
-            assert seen(wizard) == {"PlanFigures", "TimeParts", "ScaleChart", "ScrolledRemarks"}, size
-            assert "preview" not in actions(wizard), "there is nothing to turn to"
+            assert visible_parts(wizard) == {"PlanFigures", "TimeParts", "ScaleChart", "ScrolledRemarks"}, size
+            assert "preview" not in actions(wizard), "no part is hidden"
             text = on_screen(app)
-            assert "where the time goes (a model)" in text, size
+            assert "step time breakdown (modelled)" in text, size
             assert "● published ○ estimated ░ band" in text, size
 
 
-async def test_long_remarks_leave_room_for_the_chart_and_are_scrolled_to_by_keyboard(app: LlmbApp) -> None:
+async def test_long_remarks_leave_room_for_the_chart_and_scroll_by_keyboard(app: LlmbApp) -> None:
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot, GROK)
         await choose(pilot, "scale", "1024")
         await pilot.pause()
-        assert {"PlanFigures", "TimeParts", "ScaleChart"} <= seen(wizard)
+        assert {"PlanFigures", "TimeParts", "ScaleChart"} <= visible_parts(wizard)
         scroller = wizard.query_one(Preview).query_one(ScrolledRemarks)
         assert scroller.can_focus
         assert scroller.max_scroll_y > 0
@@ -90,44 +90,44 @@ async def test_long_remarks_leave_room_for_the_chart_and_are_scrolled_to_by_keyb
         assert scroller.scroll_y == scroller.max_scroll_y
 
 
-async def test_short_remarks_are_no_stop_on_the_way_from_field_to_field(app: LlmbApp) -> None:
+async def test_tab_skips_short_remarks(app: LlmbApp) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         wizard = await at_scale(pilot)
         assert not wizard.query_one(Preview).query_one(ScrolledRemarks).can_focus
 
 
-async def test_a_small_terminal_turns_from_the_form_to_the_figures_to_the_chart_and_back(app: LlmbApp) -> None:
+async def test_in_a_small_terminal_a_key_shows_form_figures_and_chart_in_turn(app: LlmbApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         wizard = await at_scale(pilot)
         assert form_is_seen(wizard)
-        assert seen(wizard) == {"PlanFigures"}
+        assert visible_parts(wizard) == {"PlanFigures"}
         await pilot.press("p")
         await pilot.pause()
         assert not form_is_seen(wizard)
-        assert {"PlanFigures", "ScrolledRemarks"} <= seen(wizard)
-        assert "ScaleChart" not in seen(wizard)
+        assert {"PlanFigures", "ScrolledRemarks"} <= visible_parts(wizard)
+        assert "ScaleChart" not in visible_parts(wizard)
         await pilot.press("p")
         await pilot.pause()
-        assert seen(wizard) == {"TimeParts", "ScaleChart"}
+        assert visible_parts(wizard) == {"TimeParts", "ScaleChart"}
         assert "[16]" in on_screen(app)
         await pilot.press("p")
         await pilot.pause()
         assert form_is_seen(wizard)
-        assert seen(wizard) == {"PlanFigures"}
+        assert visible_parts(wizard) == {"PlanFigures"}
 
 
-async def test_a_low_terminal_turns_to_the_chart_beside_the_form(app: LlmbApp) -> None:
+async def test_in_a_low_terminal_a_key_shows_the_chart_next_to_the_form(app: LlmbApp) -> None:
     async with app.run_test(size=(120, 24)) as pilot:
         wizard = await at_scale(pilot)
-        assert "ScaleChart" not in seen(wizard)
+        assert "ScaleChart" not in visible_parts(wizard)
         assert "preview" in actions(wizard)
         await pilot.press("p")
         await pilot.pause()
-        assert seen(wizard) == {"TimeParts", "ScaleChart"}
+        assert visible_parts(wizard) == {"TimeParts", "ScaleChart"}
         assert wizard.query_one("#form").display
         await pilot.press("p")
         await pilot.pause()
-        assert "PlanFigures" in seen(wizard)
+        assert "PlanFigures" in visible_parts(wizard)
 
 
 async def test_another_step_shows_the_form_again(app: LlmbApp) -> None:
@@ -139,7 +139,7 @@ async def test_another_step_shows_the_form_again(app: LlmbApp) -> None:
         assert not wizard.query_one(Preview).charted
 
 
-async def test_what_is_learned_right_after_a_key_leaves_no_old_chart(app: LlmbApp) -> None:
+async def test_an_estimate_after_a_key_does_not_restore_an_old_chart(app: LlmbApp) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         wizard = await at_scale(pilot)
         earlier, old_points = state_of(wizard), wizard.query_one(Preview).points
@@ -158,22 +158,22 @@ async def test_the_chart_follows_the_answers(app: LlmbApp) -> None:
         wizard = await at_scale(pilot)
         preview = wizard.query_one(Preview)
         await pilot.press("tab", *"96")
-        await until(pilot, lambda: 96 in {point.gpus for point in preview.points}, "the typed scale has its point")
+        await until(pilot, lambda: 96 in {point.gpus for point in preview.points}, "the point of the typed scale")
         assert "[96]" in on_screen(app)
         await pilot.press("escape", "l", "4")
-        await until(pilot, lambda: not any(point.published for point in preview.points), "nothing of it is published")
+        await until(pilot, lambda: not any(point.published for point in preview.points), "no point is published")
         made = preview.figures.plan
         assert made is not None
         assert preview.points == over_scale(CATALOG, made.selection)
 
 
-async def test_what_was_typed_and_is_no_scale_has_no_chart(app: LlmbApp) -> None:
+async def test_an_invalid_scale_has_no_chart(app: LlmbApp) -> None:
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot)
         await pilot.press("tab", "0")
-        await until(pilot, lambda: not wizard.query_one(Preview).points, "there is nothing to draw")
+        await until(pilot, lambda: not wizard.query_one(Preview).points, "no points")
         await pilot.pause()
-        assert seen(wizard) == {"PlanFigures"}
+        assert visible_parts(wizard) == {"PlanFigures"}
 
 
 def result_of(run_id: str, step_time_s: float, ended_at: float = 1.0) -> ClusterResult:
@@ -181,46 +181,44 @@ def result_of(run_id: str, step_time_s: float, ended_at: float = 1.0) -> Cluster
 
 
 class Measured(LocalResults):
-    """Finished runs by cluster; one that is `held` is read late."""
+    """Finished runs by cluster; those of a cluster in `delayed` are returned after its event is set."""
 
     def __init__(self, services: Services) -> None:
         super().__init__(services.feed.records, services.catalog)
         self.by_cluster: dict[str, tuple[ClusterResult, ...]] = {}
         self.read: list[str] = []
-        self.held: dict[str, threading.Event] = {}
+        self.delayed: dict[str, threading.Event] = {}
         self.done: list[str] = []
 
     def of(self, cluster: str) -> tuple[ClusterResult, ...]:
         self.read.append(cluster)
-        if cluster in self.held:
-            self.held[cluster].wait()
+        if cluster in self.delayed:
+            self.delayed[cluster].wait()
         self.done.append(cluster)
         return self.by_cluster.get(cluster, ())
 
 
 @pytest.fixture
 def measured(services: Services) -> Measured:
-    services.local_results = found = Measured(services)
+    services.local_results = results = Measured(services)
     services.clusters.save(EOS)
-    found.by_cluster["eos"] = (result_of("250101-first", 2.71), result_of("250102-second", 2.73, 2.0))
-    return found
+    results.by_cluster["eos"] = (result_of("250101-first", 2.71), result_of("250102-second", 2.73, 2.0))
+    return results
 
 
 def here(wizard: WizardScreen) -> str:
-    """The row of what was measured here; empty where there is none."""
+    """Rows of the step time by earlier runs; empty without such runs."""
     rows = [row.plain for row in wizard.query_one(PlanFigures).rows(90)]
-    at = next((index for index, row in enumerate(rows) if row.startswith("here ")), None)
-    if at is None:
+    first = next((index for index, row in enumerate(rows) if row.startswith("cluster ")), None)
+    if first is None:
         return ""
-    folded = takewhile(lambda row: row.startswith(" "), rows[at + 1 :])
-    return " ".join(" ".join([rows[at], *folded]).split())
+    wrapped = takewhile(lambda row: row.startswith(" "), rows[first + 1 :])
+    return " ".join(" ".join([rows[first], *wrapped]).split())
 
 
 @pytest.mark.usefixtures("measured")
 @pytest.mark.parametrize("size", [(80, 24), (120, 36)], ids=["80x24", "120x36"])
-async def test_own_runs_of_the_chosen_cluster_have_a_row_of_their_own(
-    services: Services, size: tuple[int, int]
-) -> None:
+async def test_runs_on_the_chosen_cluster_have_their_own_row(services: Services, size: tuple[int, int]) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=size) as pilot:
         wizard = await at_scale(pilot)
@@ -228,14 +226,14 @@ async def test_own_runs_of_the_chosen_cluster_have_a_row_of_their_own(
         await pilot.pause()
         text = on_screen(app)
         assert "measured here" in text
-        assert "2.66 s" in text, "the published number stands beside it"
+        assert "2.66 s" in text, "the published step time is also shown"
         if size == (80, 24):
             await pilot.press("p")
             await pilot.pause()
         assert "250102-second, 250101-first" in here(wizard)
 
 
-async def test_they_are_read_when_the_cluster_changes_and_not_at_each_key(
+async def test_runs_are_read_when_the_cluster_changes_and_not_at_each_key(
     services: Services, measured: Measured
 ) -> None:
     app = LlmbApp(services)
@@ -247,30 +245,30 @@ async def test_they_are_read_when_the_cluster_changes_and_not_at_each_key(
         assert len(measured.read) == read
         assert "2 runs of this configuration" in here(wizard)
         await pilot.press("down")
-        assert "of other configurations" in here(wizard), "for another scale they say less"
+        assert "of other configurations" in here(wizard), "the other scale has no run"
 
 
-async def test_what_is_read_of_a_cluster_that_is_no_longer_chosen_is_dropped(
+async def test_late_runs_of_a_cluster_that_is_not_chosen_any_more_are_dropped(
     services: Services, measured: Measured
 ) -> None:
     services.clusters.save(replace(EOS, name="selene"))
-    measured.held["eos"] = threading.Event()
+    measured.delayed["eos"] = threading.Event()
     app = LlmbApp(services)
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot)
-        assert measured.read == [], "of several clusters none is chosen by itself"
+        assert measured.read == [], "no cluster of several is chosen automatically"
         await pilot.press("4")
         await choose(pilot, "clusters", "eos")
         await until(pilot, lambda: "eos" in measured.read, "the first cluster's runs are asked for")
         await choose(pilot, "clusters", "selene")
         await until(pilot, lambda: "selene" in measured.done, "the second one's are read")
-        measured.held["eos"].set()
+        measured.delayed["eos"].set()
         await until(pilot, lambda: "eos" in measured.done, "the first one's come late")
         await pilot.pause()
         assert here(wizard) == ""
 
 
-async def test_a_run_that_ended_meanwhile_counts_when_one_comes_back(services: Services, measured: Measured) -> None:
+async def test_runs_are_read_again_on_return_from_another_screen(services: Services, measured: Measured) -> None:
     measured.by_cluster["eos"] = ()
     app = LlmbApp(services)
     async with app.run_test(size=SIZE) as pilot:

@@ -1,4 +1,4 @@
-"""The parts of the preview: its figures, where the time goes, the chart, and who gets which lines."""
+"""The parts of the preview: figures, step time breakdown, chart, and their layout."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from llmb_tui.plan.over_scale import over_scale
 from llmb_tui.plan.plan import Breakdown
 from llmb_tui.plan.selection import Overrides, Selection
 from llmb_tui.ui.widgets.figures import figures, strip, time_parts
-from llmb_tui.ui.widgets.preview import PreviewLayout, share
+from llmb_tui.ui.widgets.preview import PreviewLayout, preview_layout
 from llmb_tui.ui.widgets.scale_chart import LEAST_HEIGHT, ScaleAxis, scale_lines
 from tests.kit.runs import CATALOG
 
@@ -29,62 +29,62 @@ def drawn(chosen: int = 64, size: tuple[int, int] = (47, 8), points: object = PO
     return ["".join(text for text, _ in row) for row in scale_lines(points, chosen, size)]
 
 
-def said(selection: Selection, here: ClusterEstimate | None = None, width: int = 47) -> dict[str, str]:
-    """Figures by their label, folded lines joined."""
-    found: dict[str, str] = {}
+def texts(selection: Selection, here: ClusterEstimate | None = None, width: int = 47) -> dict[str, str]:
+    """Figures by their labels, wrapped lines joined."""
+    by_label: dict[str, str] = {}
     label = ""
     for row in figures(plan(CATALOG, selection), here, width):
         label = row.plain[:12].strip() or label
-        found[label] = f"{found.get(label, '')} {row.plain[12:].strip()}".strip()
-    return found
+        by_label[label] = f"{by_label.get(label, '')} {row.plain[12:].strip()}".strip()
+    return by_label
 
 
-def test_a_published_number_has_its_band_its_method_and_its_row() -> None:
-    words = said(NEMOTRON)
+def test_a_published_step_time_has_method_band_and_published_row() -> None:
+    words = texts(NEMOTRON)
     assert words["step time"] == "2.67 s   published"
     assert words["band"].endswith("2.563–2.777 s")
-    assert words["from"] == "nemotron4@25.04 15b bf16, 64 × H100, 2.67 s"
+    assert words["based on"] == "nemotron4@25.04 15b bf16, 64 × H100, 2.67 s"
 
 
-def test_a_modelled_number_says_what_it_is_derived_from() -> None:
+def test_a_modelled_step_time_has_its_basis() -> None:
     made = plan(CATALOG, replace(NEMOTRON, overrides=Overrides(tp=4)))
     assert made.estimate is not None
-    words = said(made.selection)
+    words = texts(made.selection)
     assert words["step time"].endswith(f"modelled: {made.estimate.basis}")
-    assert words["from"] == made.estimate.anchor
+    assert words["based on"] == made.estimate.anchor
 
 
-def test_memory_stands_with_its_verdict_in_words() -> None:
-    assert said(NEMOTRON)["memory"].endswith("of 80 GB   fits")
-    assert said(replace(NEMOTRON, overrides=Overrides(mbs=8)))["memory"].endswith("needs recompute or sharding")
+def test_memory_has_its_verdict() -> None:
+    assert texts(NEMOTRON)["memory"].endswith("of 80 GB   fits")
+    assert texts(replace(NEMOTRON, overrides=Overrides(mbs=8)))["memory"].endswith("needs recompute or sharding")
 
 
 @pytest.mark.parametrize("width", [47, 68])
-def test_what_was_measured_here_is_a_row_of_its_own_with_its_runs(width: int) -> None:
+def test_a_step_time_measured_here_has_its_own_row_with_the_runs(width: int) -> None:
     rows = [row.plain for row in figures(plan(CATALOG, NEMOTRON), HERE, width)]
     text = " ".join(" ".join(rows).split())
     assert "step time 2.67 s published band" in text
-    assert "here 2.71 s 2.6–2.82 s measured here: 2 runs of this configuration (250101-a, 250102-b) tokens/s" in text
+    assert "cluster 2.71 s 2.6–2.82 s measured here: 2 runs of this configuration (250101-a, 250102-b) tokens/s" in text
     assert all(len(row) <= width for row in rows)
-    assert "here" not in said(NEMOTRON)
+    assert "cluster" not in texts(NEMOTRON)
 
 
-def test_of_many_runs_the_newest_are_named() -> None:
+def test_only_the_newest_of_many_runs_are_named() -> None:
     rows = [row.plain for row in figures(plan(CATALOG, NEMOTRON), replace(HERE, runs=("d", "c", "b", "a")), 68)]
     assert any(row.endswith("(d, c and 2 more)") for row in rows)
 
 
-def test_the_strip_has_what_was_measured_here_in_its_eighty_columns() -> None:
+def test_the_strip_fits_eighty_columns_with_a_step_time_measured_here() -> None:
     rows = [row.plain for row in strip(plan(CATALOG, NEMOTRON), HERE)]
     assert "2.71 s measured here" in rows[1]
-    assert "2.71 s by runs here" in strip(plan(CATALOG, NEMOTRON), replace(HERE, same=False))[1].plain, "it never ran"
+    assert "2.71 s adjusted" in strip(plan(CATALOG, NEMOTRON), replace(HERE, same=False))[1].plain, "it never ran"
     assert all(len(row) <= 78 for row in rows)
 
 
-def test_values_set_by_hand_are_marked_and_what_follows_from_them_is_not() -> None:
+def test_overridden_values_are_marked_and_derived_ones_are_not() -> None:
     rows = [row.plain for row in figures(plan(CATALOG, replace(NEMOTRON, overrides=Overrides(tp=4))), None, 47)]
     assert rows[2].split() == ["4†", "1", "1", "1", "16", "–", "2", "256", "8"]
-    assert rows[3] == "† set by hand"
+    assert rows[3] == "† manual override"
 
 
 def test_no_row_of_the_figures_is_wider_than_the_preview() -> None:
@@ -92,9 +92,9 @@ def test_no_row_of_the_figures_is_wider_than_the_preview() -> None:
         assert all(row.cell_length <= 47 for row in figures(plan(CATALOG, selection), None, 47))
 
 
-def test_where_the_time_goes_says_that_it_is_a_model_and_names_each_part() -> None:
+def test_the_step_time_breakdown_is_called_a_model_and_names_each_part() -> None:
     rows = [row.plain for row in time_parts(Breakdown(7.0, 2.0, 1.0, 0.01), 47)]
-    assert rows[0] == "where the time goes (a model)"
+    assert rows[0] == "step time breakdown (modelled)"
     assert len(rows[1]) == 47
     assert set(rows[1]) == set("█▓▒░")
     assert " ".join(rows[2:]).split("  ") == [
@@ -105,7 +105,7 @@ def test_where_the_time_goes_says_that_it_is_a_model_and_names_each_part() -> No
 
 
 @given(st.lists(st.just(0.0) | st.floats(0.001, 100), min_size=4, max_size=4).filter(any), st.integers(20, 80))
-def test_the_blocks_fill_the_line_and_show_every_part_that_is_something(seconds: list[float], width: int) -> None:
+def test_the_bar_fills_the_line_and_shows_every_part_that_takes_time(seconds: list[float], width: int) -> None:
     bar = time_parts(Breakdown(*seconds), width)[1].plain
     assert len(bar) == width
     assert {block for block, part in zip("█▓▒░", seconds, strict=True) if part > 0} == set(bar)
@@ -119,7 +119,7 @@ def test_the_chart_fills_its_space_exactly(size: tuple[int, int]) -> None:
         assert {sum(len(text) for text, _ in row) for row in rows} == {size[0]}
 
 
-def test_the_chart_tells_published_from_estimated_without_a_colour() -> None:
+def test_the_chart_distinguishes_published_and_estimated_without_colour() -> None:
     plot = "".join(drawn()[1:-2])
     assert (plot.count("●"), plot.count("○")) == (8, 1)
     assert "░" in plot
@@ -132,14 +132,14 @@ def test_the_chosen_scale_is_always_named() -> None:
         assert f"[{chosen}]" in drawn(chosen, points=points)[-2]
 
 
-def test_scales_stand_where_their_logarithm_is() -> None:
+def test_the_scale_axis_is_logarithmic() -> None:
     axis = ScaleAxis(POINTS, 60)
     first, middle, last = (axis.column(gpus) for gpus in (16, 128, 1024))
     assert abs((middle - first) - (last - middle)) <= 1
     assert 0 <= first < axis.column(4096) < 60
 
 
-def test_mfu_stands_in_figures_where_there_is_no_room_for_a_second_plot() -> None:
+def test_mfu_is_shown_as_figures_without_room_for_a_second_plot() -> None:
     low, high = drawn(size=(60, 10)), drawn(size=(60, 16))
     assert low[-1].startswith("MFU %")
     assert "58.5" in low[-1]
@@ -147,37 +147,37 @@ def test_mfu_stands_in_figures_where_there_is_no_room_for_a_second_plot() -> Non
     assert high[-1].startswith("GPUs")
 
 
-def test_without_a_point_it_says_so() -> None:
-    assert drawn(points=())[0].startswith("no step time over the GPUs can be given")
+def test_a_chart_without_points_shows_a_text() -> None:
+    assert drawn(points=())[0].startswith("no step time estimate at any scale")
 
 
-def test_at_36_lines_everything_has_its_place() -> None:
-    assert share(32, 14, 5, True, 4) == PreviewLayout(True, True, 8, True, False)
+def test_all_parts_fit_into_36_lines() -> None:
+    assert preview_layout(32, 14, 5, True, 4) == PreviewLayout(True, True, 8, True, False)
 
 
-def test_long_remarks_leave_the_chart_its_least_and_are_scrolled() -> None:
-    assert share(32, 17, 5, True, 12) == PreviewLayout(True, True, LEAST_HEIGHT, True, True)
+def test_long_remarks_scroll_and_leave_the_chart_its_minimum_height() -> None:
+    assert preview_layout(32, 17, 5, True, 12) == PreviewLayout(True, True, LEAST_HEIGHT, True, True)
 
 
-def test_before_the_chart_goes_the_blank_line_above_it_does() -> None:
-    assert share(32, 18, 5, True, 4) == PreviewLayout(True, True, LEAST_HEIGHT, True, True, blank=0)
+def test_the_blank_line_is_dropped_before_the_chart() -> None:
+    assert preview_layout(32, 18, 5, True, 4) == PreviewLayout(True, True, LEAST_HEIGHT, True, True, blank=0)
 
 
-def test_where_it_is_narrow_first_the_chart_goes_and_then_the_picture() -> None:
-    assert share(26, 14, 5, True, 6) == PreviewLayout(True, True, 0, True, False)
-    assert share(20, 14, 5, True, 6) == PreviewLayout(True, False, 0, True, False)
+def test_in_a_low_preview_first_the_chart_is_hidden_and_then_the_breakdown() -> None:
+    assert preview_layout(26, 14, 5, True, 6) == PreviewLayout(True, True, 0, True, False)
+    assert preview_layout(20, 14, 5, True, 6) == PreviewLayout(True, False, 0, True, False)
 
 
-def test_nothing_to_say_takes_no_line() -> None:
-    assert share(32, 14, 5, True, 0) == PreviewLayout(True, True, 12, False, False)
+def test_empty_remarks_take_no_line() -> None:
+    assert preview_layout(32, 14, 5, True, 0) == PreviewLayout(True, True, 12, False, False)
 
 
 @given(st.integers(0, 60), st.integers(1, 20), st.sampled_from([0, 4, 5]), st.booleans(), st.integers(0, 30))
-def test_the_shares_never_take_more_than_there_is(
-    height: int, figures_: int, picture: int, chart: bool, remarks_: int
+def test_the_layout_never_exceeds_the_height(
+    height: int, figures_: int, breakdown: int, chart: bool, remarks_: int
 ) -> None:
-    shares = share(height, figures_, picture, chart, remarks_)
-    taken = figures_ + picture * shares.picture + (shares.chart and shares.chart + shares.blank)
-    assert taken <= max(height, figures_)
-    if shares.chart or shares.picture:
-        assert height - taken >= min(remarks_, 3), "what is said of the plan is seen first"
+    layout = preview_layout(height, figures_, breakdown, chart, remarks_)
+    used = figures_ + breakdown * layout.breakdown + (layout.chart and layout.chart + layout.blank)
+    assert used <= max(height, figures_)
+    if layout.chart or layout.breakdown:
+        assert height - used >= min(remarks_, 3), "remarks have priority"

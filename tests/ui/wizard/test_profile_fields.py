@@ -34,18 +34,18 @@ FULL = replace(
 )
 
 
-def test_the_table_has_every_field_that_a_person_gives() -> None:
+def test_form_has_every_field_that_a_user_enters() -> None:
     assert {field.name for field in (*FIELDS, *EXTRA_FIELDS)} | {"notice"} == {
         field.name for field in fields(SlurmProfile)
     }
 
 
 @pytest.mark.parametrize("profile", [PLAIN, FULL])
-def test_what_the_form_shows_gives_the_same_profile(profile: SlurmProfile) -> None:
+def test_form_texts_give_the_same_profile(profile: SlurmProfile) -> None:
     assert profile_of(EMPTY, slurm_texts_of(profile)) == profile
 
 
-def test_empty_stands_for_what_is_right_for_most() -> None:
+def test_form_shows_only_values_that_differ_from_the_default() -> None:
     shown = {name for name, text in slurm_texts_of(PLAIN).items() if text}
     assert shown == {field.name for field in FIELDS if field.needed}
 
@@ -63,7 +63,7 @@ def test_empty_stands_for_what_is_right_for_most() -> None:
         ("memory", "0", "0"),
     ],
 )
-def test_words_of_the_form(field: str, text: str, value: object) -> None:
+def test_text_is_converted_to_its_value(field: str, text: str, value: object) -> None:
     assert getattr(profile_of(EMPTY, {**slurm_texts_of(PLAIN), field: text}), field) == value
 
 
@@ -71,7 +71,7 @@ def test_words_of_the_form(field: str, text: str, value: object) -> None:
     ("field", "text"),
     [("vboost", "true"), ("numa_binding", "1"), ("cpus_per_task", "x"), ("cpus_per_task", "-4"), ("memory", "lots")],
 )
-def test_a_wrong_word_is_told_by_field(field: str, text: str) -> None:
+def test_invalid_text_names_its_field(field: str, text: str) -> None:
     with pytest.raises(InvalidFieldError) as caught:
         profile_of(EMPTY, {**slurm_texts_of(PLAIN), field: text})
     assert field_at_fault(caught.value, FIELDS) == field

@@ -1,4 +1,4 @@
-"""Questions of threads that connect, put to the person at the screen."""
+"""Questions of connecting threads, asked in dialogs."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from textual.widgets import Input
 
 from llmb_tui.ui import key_order
 from llmb_tui.ui.app import LlmbApp
-from llmb_tui.ui.dialogs import AskLine, Secret
+from llmb_tui.ui.dialogs import InputDialog, Secret
 from llmb_tui.ui.screens.jobs import JobsScreen
 from llmb_tui.ui.text import plain
 from tests.kit.pilot import loaded, on_top, until
 from tests.kit.runs import make_run
 
 
-async def test_who_waits_for_an_answer_is_let_go_when_the_program_ends(app: LlmbApp) -> None:
+async def test_waiting_thread_is_released_when_the_program_ends(app: LlmbApp) -> None:
     answers: list[str | None] = []
     waiting = threading.Thread(target=lambda: answers.append(app.prompter.answer("Password: ", False)), daemon=True)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -28,7 +28,7 @@ async def test_who_waits_for_an_answer_is_let_go_when_the_program_ends(app: Llmb
     assert answers == [None]
 
 
-async def test_who_waits_for_an_answer_is_let_go_when_the_wizard_comes_to_the_front(app: LlmbApp) -> None:
+async def test_waiting_thread_is_released_when_the_wizard_becomes_active(app: LlmbApp) -> None:
     answers: list[str | None] = []
     asking = threading.Thread(target=lambda: answers.append(app.prompter.answer("Password: ", False)), daemon=True)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -39,19 +39,19 @@ async def test_who_waits_for_an_answer_is_let_go_when_the_wizard_comes_to_the_fr
         await on_top(pilot, Secret)
         app.post_message(JobsScreen.Again(make_run("before")))
         await until(pilot, lambda: app.screen is wizard, "the wizard is back")
-        await until(pilot, lambda: answers == [None], "the thread goes on")
+        await until(pilot, lambda: answers == [None], "the thread continues")
 
 
 @pytest.mark.parametrize("pause_s", [3600.0, 0.01])
-async def test_a_question_waits_for_who_types_into_a_field(
+async def test_question_waits_for_a_pause_of_typing(
     app: LlmbApp, monkeypatch: pytest.MonkeyPatch, pause_s: float
 ) -> None:
-    monkeypatch.setattr(key_order, "_PAUSE_S", pause_s)
+    monkeypatch.setattr(key_order, "PAUSE_S", pause_s)
     asking = threading.Thread(target=lambda: app.prompter.answer("Password: ", False), daemon=True)
     async with app.run_test(size=(80, 24)) as pilot:
         await loaded(pilot)
-        app.push_screen(AskLine("A name", plain("of anything")))
-        await on_top(pilot, AskLine)
+        app.push_screen(InputDialog("A name", plain("of anything")))
+        await on_top(pilot, InputDialog)
         field = app.screen.query_one(Input)
         await pilot.press(*"half")
         asking.start()
@@ -60,10 +60,10 @@ async def test_a_question_waits_for_who_types_into_a_field(
             await on_top(pilot, Secret)
         else:
             await pilot.press(*" a word")
-            assert (field.value, type(app.screen)) == ("half a word", AskLine)
+            assert (field.value, type(app.screen)) == ("half a word", InputDialog)
 
 
-async def test_a_question_that_comes_while_another_window_is_in_front_takes_what_is_typed_then(app: LlmbApp) -> None:
+async def test_question_that_opened_without_focus_takes_the_next_keys(app: LlmbApp) -> None:
     answers: list[str | None] = []
     asking = threading.Thread(target=lambda: answers.append(app.prompter.answer("Password: ", False)), daemon=True)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -77,7 +77,7 @@ async def test_a_question_that_comes_while_another_window_is_in_front_takes_what
         await until(pilot, lambda: answers == ["pw"], "it is answered")
 
 
-async def test_after_the_end_nobody_is_asked(app: LlmbApp) -> None:
+async def test_no_question_is_asked_after_the_end(app: LlmbApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await loaded(pilot)
     answers: list[object] = []

@@ -1,4 +1,4 @@
-"""Profile, trace, checkpoints and tokenizer: switched by keyboard at Scale, options; said again at Review."""
+"""Profile, trace, checkpoints and tokenizer: switched at Scale, options; shown at Review."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import NOTHING_MORE, OPTIONS, RunOptions, Selection
 from llmb_tui.services import Services
 from llmb_tui.ui.app import LlmbApp
-from llmb_tui.ui.panes.review import agreement, review_facts
+from llmb_tui.ui.panes.review import confirmation_question, review_facts
 from llmb_tui.ui.panes.scale import ScalePane
 from llmb_tui.ui.screens.wizard import WizardScreen
 from llmb_tui.ui.widgets.choices import Switches
@@ -54,9 +54,11 @@ async def test_a_profile_by_keyboard(services: Services, size: tuple[int, int]) 
         await pilot.pause()
         text = on_screen(app)
         assert "profile from" in text
-        assert "by the options" in text
+        assert "set by options" in text
         await pilot.press("o")
-        assert plan_of(wizard).options.profile_stop == 12  # a letter is no step, and no key of the pane in a field
+        assert (
+            plan_of(wizard).options.profile_stop == 12
+        )  # in a field, a letter is neither a step nor a key of the pane
         await pilot.press("shift+tab", "shift+tab", "space")
         assert (plan_of(wizard).options, plan_of(wizard).steps) == (NOTHING_MORE, 50)
         await pilot.press("space")
@@ -64,7 +66,7 @@ async def test_a_profile_by_keyboard(services: Services, size: tuple[int, int]) 
 
 
 @SIZES
-async def test_what_is_switched_is_on_the_screen(services: Services, size: tuple[int, int]) -> None:
+async def test_moved_switch_is_on_the_screen(services: Services, size: tuple[int, int]) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=size) as pilot:
         wizard = await at_scale(pilot, NEMOTRON)
@@ -77,23 +79,23 @@ async def test_what_is_switched_is_on_the_screen(services: Services, size: tuple
         assert "NCCL trace – not in this recipe" in text
 
 
-async def test_a_small_screen_has_them_behind_a_key_until_one_is_on(app: LlmbApp) -> None:
+async def test_small_screen_hides_options_until_one_is_on(app: LlmbApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         wizard = await at_scale(pilot, NEMOTRON)
-        assert not wizard.query_one("#beside").display
+        assert not wizard.query_one("#extras").display
         assert "o: profile, trace, checkpoints" in on_screen(app)
         await pilot.press("o")
-        assert wizard.query_one("#beside").display
+        assert wizard.query_one("#extras").display
     again = LlmbApp(Services(app.services.places))
     again.services.runs.save(draft_of(plan(CATALOG, replace(LLAMA, options=RunOptions(profile=True)))).run)
     async with again.run_test(size=(80, 24)) as pilot:
         wizard = await loaded(pilot)
         await pilot.press("3")
         await pilot.pause()
-        assert wizard.query_one("#beside").display
+        assert wizard.query_one("#extras").display
 
 
-async def test_moving_over_the_switches_changes_nothing_and_enter_goes_on(app: LlmbApp) -> None:
+async def test_moving_over_switches_changes_nothing_and_enter_continues(app: LlmbApp) -> None:
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot, NEMOTRON)
         await pilot.press("o", "down", "up", "end", "home")
@@ -102,7 +104,7 @@ async def test_moving_over_the_switches_changes_nothing_and_enter_goes_on(app: L
         assert step_of(pilot) is StepId.CLUSTER
 
 
-async def test_what_the_recipe_does_not_have_is_passed_by(app: LlmbApp) -> None:
+async def test_cursor_skips_unsupported_switches(app: LlmbApp) -> None:
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot, NEMOTRON)
         await pilot.press("o", "down", "space")
@@ -110,7 +112,7 @@ async def test_what_the_recipe_does_not_have_is_passed_by(app: LlmbApp) -> None:
         assert "[ ] hub tokenizer – not in this recipe" in rows(wizard)
 
 
-async def test_what_became_impossible_is_flagged_and_can_be_switched_off(app: LlmbApp) -> None:
+async def test_option_that_became_impossible_is_flagged_and_can_be_switched_off(app: LlmbApp) -> None:
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot, "llama3.1@25.04/8b")
         await pilot.press("o", "down", "space")
@@ -143,7 +145,7 @@ async def test_the_path_of_a_checkpoint_is_typed(services: Services, size: tuple
         assert plan_of(wizard).options == NOTHING_MORE
 
 
-async def test_a_recipe_that_loads_nothing_says_so_in_the_field(app: LlmbApp) -> None:
+async def test_field_shows_the_reason_if_the_recipe_loads_no_checkpoint(app: LlmbApp) -> None:
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot, GROK)
         field = wizard.query_one("#load-checkpoint", Input)
@@ -172,8 +174,8 @@ async def test_steps_that_were_typed_and_a_profile_contradict_each_other(app: Ll
     ],
     ids=["nemo2", "hydra"],
 )
-def test_review_names_the_procedure_and_the_published_one(selection: Selection, said: str) -> None:
-    text = reviewed(selection)["procedure"]
+def test_review_names_the_launch_method_and_the_alternative(selection: Selection, said: str) -> None:
+    text = reviewed(selection)["launch"]
     assert text.startswith(said)
     assert text.endswith("the alternative is NVIDIA's scripts")
 
@@ -184,7 +186,7 @@ def test_review_names_a_tokenizer_from_the_hub() -> None:
     assert "tokenizer" not in reviewed(LLAMA)
 
 
-def test_review_names_what_the_run_does_beside_the_benchmark_and_its_effect() -> None:
+def test_review_names_options_and_their_effects() -> None:
     options = RunOptions(profile=True, save_checkpoint=True)
     said = reviewed(replace(LLAMA, scale=16, options=options))
     assert said["steps"].startswith("25, ")
@@ -194,21 +196,21 @@ def test_review_names_what_the_run_does_beside_the_benchmark_and_its_effect() ->
     assert set(reviewed(LLAMA)).isdisjoint(option.word for option in OPTIONS)
 
 
-def test_review_shows_what_the_job_says_of_itself() -> None:
+def test_review_shows_notes_of_the_prepared_job() -> None:
     assert reviewed(LLAMA, notes=("Tasks are [b]pinned.",))["note"] == "Tasks are [b]pinned."
 
 
-def test_the_question_names_what_is_done_beside_the_benchmark() -> None:
+def test_confirmation_names_the_options() -> None:
     with_both = replace(LLAMA, scale=16, options=RunOptions(nccl_trace=True, save_checkpoint=True))
-    beside, plain = (state_at(StepId.REVIEW, chosen).proposal.request for chosen in (with_both, LLAMA))
-    assert beside is not None
+    with_options, plain = (state_at(StepId.REVIEW, chosen).proposal.request for chosen in (with_both, LLAMA))
+    assert with_options is not None
     assert plain is not None
-    assert "with NCCL trace and save checkpoint" in str(agreement(beside))
-    assert "with" not in str(agreement(plain))
+    assert "with NCCL trace and save checkpoint" in str(confirmation_question(with_options))
+    assert "with" not in str(confirmation_question(plain))
 
 
 @SIZES
-async def test_review_has_room_for_it_and_the_script(services: Services, size: tuple[int, int]) -> None:
+async def test_review_has_room_for_options_and_script(services: Services, size: tuple[int, int]) -> None:
     services.clusters.save(EOS)
     app = LlmbApp(services)
     async with app.run_test(size=size) as pilot:
@@ -216,18 +218,18 @@ async def test_review_has_room_for_it_and_the_script(services: Services, size: t
         await pilot.press("o", "space", "6")
         await pilot.pause()
         facts = wizard.query_one("#pane-review Paragraphs", Paragraphs)
-        assert {"procedure", "profile"} <= set(by_head(facts.parts))
-        assert "procedure" in on_screen(app)
+        assert {"launch", "profile"} <= set(by_head(facts.parts))
+        assert "launch" in on_screen(app)
         assert wizard.query_one("#script").region.height >= 4
 
 
-def test_who_comes_back_finds_the_options_of_the_last_run(services: Services) -> None:
+def test_options_of_the_last_run_are_restored(services: Services) -> None:
     chosen = plan(CATALOG, replace(LLAMA, options=RunOptions(profile=True, profile_stop=30)))
     services.runs.save(draft_of(chosen).run)
     assert read_start(services)[0].answers.options == RunOptions(profile=True, profile_stop=30)
 
 
-def test_a_run_that_was_saved_before_there_were_options_is_read(services: Services) -> None:
+def test_run_that_was_saved_without_options_is_read(services: Services) -> None:
     run = draft_of(plan(CATALOG, LLAMA)).run
     services.runs.save(run)
     path = services.runs.folder(run.id) / "run.json"

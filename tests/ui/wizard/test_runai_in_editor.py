@@ -1,4 +1,4 @@
-"""Entering a Run:ai cluster by keyboard: its kind first, its secret asked, what its project has offered."""
+"""Adding a Run:ai cluster by keyboard: kind, secret, and the offers of its project."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from llmb_tui.cluster.runai.values import Claim, NodePool, Project
 from llmb_tui.services import Services
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.dialogs import Secret
-from llmb_tui.ui.forms.runai import offered
+from llmb_tui.ui.forms.runai import field_choices
 from llmb_tui.ui.screens.cluster_editor import ClusterEditor
 from llmb_tui.ui.screens.wizard import WizardScreen
 from llmb_tui.ui.widgets.choices import ChoiceList
@@ -72,9 +72,7 @@ async def give(pilot: Pilot[None], text: str) -> None:
     await pilot.press("enter")
 
 
-async def test_a_new_cluster_says_its_kind_is_read_with_its_secret_and_saved(
-    services: Services, site: FaultySite
-) -> None:
+async def test_new_runai_cluster_is_read_with_its_secret_and_saved(services: Services, site: FaultySite) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(120, 40)) as pilot:
         await loaded(pilot)
@@ -90,13 +88,13 @@ async def test_a_new_cluster_says_its_kind_is_read_with_its_secret_and_saved(
         site.faults.append(Fault("GET", "/asset/credentials", status=403))
         await pilot.press("enter")
         await give(pilot, "not the secret")
-        await until(pilot, lambda: "could not be read" in read(pilot), "a wrong secret is said")
+        await until(pilot, lambda: "could not read the cluster" in read(pilot), "a wrong secret is reported")
         assert "secret" in read(pilot)
         await pilot.press("ctrl+r")
         await give(pilot, site.app_secret)
         await give(pilot, "no")
         await until(pilot, lambda: "2 node pools" in read(pilot), "the cluster says what it offers")
-        assert "credentials" in read(pilot)  # which may not be asked
+        assert "credentials" in read(pilot)  # which the user may not list
         assert offers(pilot, "node_pool") == ["default", "b200"]
         assert offers(pilot, "mounts")[0].endswith(":llmb-data")
         assert offers(pilot, "hub_credential") == []
@@ -113,7 +111,7 @@ async def test_a_new_cluster_says_its_kind_is_read_with_its_secret_and_saved(
     assert services.clusters.profile("acme") == replace(site.profile, name="acme", notice=None)
 
 
-async def test_a_saved_one_is_changed_and_keeps_its_kind(services: Services, site: FaultySite) -> None:
+async def test_edited_runai_cluster_keeps_its_kind(services: Services, site: FaultySite) -> None:
     services.clusters.save(site.profile)
     app = LlmbApp(services)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -132,7 +130,7 @@ async def test_a_saved_one_is_changed_and_keeps_its_kind(services: Services, sit
     assert services.clusters.profile(site.profile.name) == replace(site.profile, node_pool="b200")
 
 
-def test_a_claim_is_offered_beside_the_mounts_that_are_entered() -> None:
+def test_claim_is_offered_together_with_entered_mounts() -> None:
     claims = tuple(
         Claim(name=name, claim=claim, path=path, status=status)
         for name, claim, path, status in [
@@ -143,10 +141,10 @@ def test_a_claim_is_offered_beside_the_mounts_that_are_entered() -> None:
     )
     project = Project(id="1", name="bench", cluster_id="c")
     offers = RunaiInventory(project, (NodePool(name="spare"),), claims)
-    offer = offered(offers, "w:/w:work")
+    offer = field_choices(offers, "w:/w:work")
     first, second, broken, both = offer["mounts"]
     assert first.value == "w:/w:work, llmb-data:/data:llmb-data"
     assert (second.label, broken.disabled_reason) == ("scratch:/scratch:scratch", "Failed")
     assert both.value == "w:/w:work, llmb-data:/data:llmb-data, scratch:/scratch:scratch"
-    assert offered(offers, first.value)["mounts"][0].label == second.label
+    assert field_choices(offers, first.value)["mounts"][0].label == second.label
     assert offer["node_pool"][0].disabled_reason

@@ -1,4 +1,4 @@
-"""Theme and keys as they are set."""
+"""Theme and keys from the settings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from llmb_tui.services import Services
 from llmb_tui.store.settings import Settings, load_settings
 from llmb_tui.ui.app import LlmbApp
-from llmb_tui.ui.dialogs import Help
+from llmb_tui.ui.dialogs import HelpDialog
 from llmb_tui.ui.screen_settings import keys_by_id, screen_faults
 from tests.kit.pilot import loaded
 
@@ -16,14 +16,14 @@ def with_settings(services: Services, settings: Settings) -> LlmbApp:
     return LlmbApp(Services(services.places, settings))
 
 
-async def test_keys_are_the_ones_that_are_set(services: Services) -> None:
+async def test_keys_follow_the_settings(services: Services) -> None:
     app = with_settings(services, Settings(keys={"app.help": "f2"}))
     async with app.run_test() as pilot:
         await loaded(pilot)
         await pilot.press("question_mark")
-        assert not isinstance(app.screen, Help)
+        assert not isinstance(app.screen, HelpDialog)
         await pilot.press("f2")
-        assert isinstance(app.screen, Help)
+        assert isinstance(app.screen, HelpDialog)
 
 
 async def test_a_set_theme_is_shown_and_a_chosen_one_kept(services: Services) -> None:
@@ -43,7 +43,7 @@ async def test_nothing_is_written_while_the_theme_stays(services: Services) -> N
     assert not services.places.settings.exists()
 
 
-async def test_what_the_screen_cannot_follow_is_said(services: Services) -> None:
+async def test_invalid_screen_settings_are_reported(services: Services) -> None:
     app = with_settings(services, Settings(theme="no such", keys={"app.qit": "x"}))
     async with app.run_test(notifications=True) as pilot:
         await pilot.pause()
@@ -52,12 +52,12 @@ async def test_what_the_screen_cannot_follow_is_said(services: Services) -> None
     assert any("Did you mean app.quit?" in text for text in texts)
 
 
-def test_every_binding_of_ours_can_be_set() -> None:
+def test_every_binding_can_be_set() -> None:
     known = keys_by_id()
     assert {"app.quit", "wizard.back", "jobs.peek"} <= set(known)
     assert [*screen_faults(Settings(theme="nord", keys=dict.fromkeys(known, "f5")))] == []
 
 
 @pytest.mark.parametrize("settings", [Settings(), Settings(theme="textual-light")])
-def test_no_fault_where_nothing_is_wrong(settings: Settings) -> None:
+def test_valid_settings_have_no_fault(settings: Settings) -> None:
     assert not [*screen_faults(settings)]

@@ -19,12 +19,12 @@ async def test_a_suite_is_planned_for_a_cluster(app: LlmbApp) -> None:
         await pilot.press("S")
         await pilot.pause()
         assert isinstance(app.screen, WizardScreen)
-        assert "A suite is planned for a cluster: step 4 chooses one." in [one.message for one in app._notifications]
+        assert "A suite needs a cluster. Choose one in step 4." in [one.message for one in app._notifications]
         await pilot.press("1")
         assert "plan_suite" not in actions(wizard)
 
 
-async def test_its_base_is_the_wizards_choice_and_its_choices_stay(services: Services, app: LlmbApp) -> None:
+async def test_suite_starts_from_the_wizard_and_keeps_its_draft(services: Services, app: LlmbApp) -> None:
     services.clusters.save(SlurmProfile("eos", "127.0.0.1", "acct", "batch", "/lustre/llmb", port=1))
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot)
@@ -59,6 +59,6 @@ async def test_the_list_of_runs_leads_to_the_suites(app: LlmbApp) -> None:
         await on_top(pilot, JobsScreen)
         await pilot.press("S")
         await on_top(pilot, SuitesScreen)
-        await until(pilot, lambda: "No suite was submitted" in text_of(app, "#list-status"), "there is none")
+        await until(pilot, lambda: "No suites yet" in text_of(app, "#list-status"), "there is none")
         await pilot.press("escape")
         await on_top(pilot, JobsScreen)

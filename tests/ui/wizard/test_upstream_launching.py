@@ -1,4 +1,4 @@
-"""Submitting by NVIDIA's scripts by keyboard: the question, what a launch says, and what may come of it."""
+"""Submitting with NVIDIA's scripts by keyboard: confirmation, launch output and outcomes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from llmb_tui.launch.run import Run
 from llmb_tui.services import Services
 from llmb_tui.store.paths import UserPaths
 from llmb_tui.ui.app import LlmbApp
-from llmb_tui.ui.dialogs import Confirm, Failure
+from llmb_tui.ui.dialogs import ConfirmDialog, Failure
 from llmb_tui.ui.panes.review import LaunchLine, run_facts
 from llmb_tui.ui.screens.run import RunScreen
 from llmb_tui.ui.screens.wizard import WizardScreen
@@ -43,7 +43,7 @@ Outcome = Callable[[Run], Run]
 
 
 class SlowLauncher(OpenLauncher):
-    """A launch that says what it does, and ends when it may. What it remembers is what a real one does."""
+    """A launch that reports progress, and ends when the test releases it. It records the run as a real one does."""
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
@@ -90,48 +90,48 @@ def refused(run: Run) -> Run:
 
 @pytest.fixture
 def services(places: UserPaths, monkeypatch: pytest.MonkeyPatch) -> Iterator[Slow]:
-    """What becomes of a launch is not known by itself, and nobody follows a run."""
+    """Services that neither settle a launch in the background nor follow a run."""
 
-    def nobody(run_id: str) -> None:
+    def no_monitor(run_id: str) -> None:
         raise LlmbError(f"Nobody follows {run_id} here.")
 
     found = Slow(places)
     monkeypatch.setattr("llmb_tui.watch.runs_feed.reconcile", lambda _, runs, __, run: runs.load(run.id))
-    monkeypatch.setattr(found.feed, "monitor", nobody)
+    monkeypatch.setattr(found.feed, "monitor", no_monitor)
     found.clusters.save(EOS)
     yield found
     found.slow.may_end.set()
 
 
-def now(pilot: Pilot[None]) -> str:
-    """What the visible line of the launch says."""
+def launch_text(pilot: Pilot[None]) -> str:
+    """The visible line about the launch."""
     (shown,) = [one for one in pilot.app.screen.query(LaunchLine) if one.region]
     return "\n".join(str(body) for _, body in shown.parts) if shown.display else ""
 
 
 async def launching(pilot: Pilot[None]) -> WizardScreen:
-    """Review, after a yes, once the launch has said something."""
+    """Review after the confirmation, once the launch has printed a line."""
     wizard = await at_procedures(pilot)
     await at_review(pilot, wizard, "down")
     await pilot.press("s")
-    await on_top(pilot, Confirm)
+    await on_top(pilot, ConfirmDialog)
     await pilot.press("y")
-    await until(pilot, lambda: any("Importing" in str(one.parts) for one in wizard.query(LaunchLine)), "it is told")
+    await until(
+        pilot, lambda: any("Importing" in str(one.parts) for one in wizard.query(LaunchLine)), "the message is shown"
+    )
     await pilot.pause()
     return wizard
 
 
 @SIZES
-async def test_the_question_says_what_submitting_does_and_no_is_the_default(
-    services: Slow, size: tuple[int, int]
-) -> None:
+async def test_confirmation_names_the_effect_and_defaults_to_no(services: Slow, size: tuple[int, int]) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=size) as pilot:
         wizard = await at_procedures(pilot)
         await at_review(pilot, wizard, "down")
         assert str(wizard.query_one("#script-text", Static).content) == command()
         await pilot.press("enter")
-        await on_top(pilot, Confirm)
+        await on_top(pilot, ConfirmDialog)
         said = " ".join(on_screen(app).replace("│", " ").split())
         assert "launch.sh is started on the login node, detached and at most once" in said
         assert "up to three jobs" in said
@@ -142,70 +142,74 @@ async def test_the_question_says_what_submitting_does_and_no_is_the_default(
 
 
 @SIZES
-async def test_it_is_submitted_and_the_run_opens_with_all_its_jobs(services: Slow, size: tuple[int, int]) -> None:
+async def test_submitted_run_opens_with_all_its_jobs(services: Slow, size: tuple[int, int]) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=size) as pilot:
         wizard = await launching(pilot)
-        assert now(pilot).startswith("launching for ")
-        assert "Importing NeMo" in now(pilot)
+        assert launch_text(pilot).startswith("launching for ")
+        assert "Importing NeMo" in launch_text(pilot)
         assert "submit" not in actions(wizard)
         services.slow.may_end.set()
         await on_top(pilot, RunScreen)
-        await until(pilot, lambda: "jobs 102, 101, of which 101 is watched" in on_screen(app), "the jobs are named")
+        await until(pilot, lambda: "jobs 102, 101 (watching 101)" in on_screen(app), "the jobs are named")
         text = on_screen(app)
         assert f"NVIDIA's scripts · results in {FOLDER}"[: size[0] - 3] in text
         await pilot.press("q")
         await on_top(pilot, WizardScreen)
         facts = by_head(run_facts(state_of(wizard).cluster.launched))
         assert facts["job"] == "102, 101, of which 101 is watched"
-        assert (facts["procedure"], facts["results"]) == ("NVIDIA's scripts", FOLDER)
+        assert (facts["launch"], facts["results"]) == ("NVIDIA's scripts", FOLDER)
     (draft,) = services.slow.drafts
     assert (draft.script, draft.run.procedure) == (command(), "upstream")
     (run,) = services.runs.all()
     assert (run.id, run.submission) == (draft.run.id, "submitted")
 
 
-async def test_it_counts_by_itself(services: Slow) -> None:
+async def test_launch_line_counts_seconds(services: Slow) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(120, 40)) as pilot:
         await launching(pilot)
-        first = now(pilot)
-        await until(pilot, lambda: now(pilot) != first, "the time goes on")
-        assert "Importing NeMo" in now(pilot)
+        first = launch_text(pilot)
+        await until(pilot, lambda: launch_text(pilot) != first, "the duration changes")
+        assert "Importing NeMo" in launch_text(pilot)
 
 
-async def test_who_leaves_meanwhile_is_told_where_they_are_and_nothing_is_submitted_twice(services: Slow) -> None:
+async def test_leaving_during_a_launch_shows_its_outcome_and_submits_once(services: Slow) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(120, 40), notifications=True) as pilot:
         wizard = await launching(pilot)
         await pilot.press("3", "P", "up")
         await pilot.press("6")
         await until(pilot, lambda: state_of(wizard).cluster.prepared is not None, "the direct script is rendered")
-        assert "llama3.1 8b bf16 · 8 × H100 on eos" in now(pilot), "which one is said of another"
+        assert "llama3.1 8b bf16 · 8 × H100 on eos" in launch_text(pilot), "the run is named after a new answer"
         await pilot.press("s", "enter")
         await pilot.pause()
         assert app.screen is wizard
-        assert "one at a time" in on_screen(app)
+        assert "Another run is being submitted" in on_screen(app)
         await pilot.press("3", "P", "down", "6")
         await pilot.pause()
-        assert "Importing NeMo" in now(pilot)
+        assert "Importing NeMo" in launch_text(pilot)
         await pilot.press("1")
         services.slow.may_end.set()
         await until(pilot, lambda: state_of(wizard).launch is None, "it is over")
-        await until(pilot, lambda: "on eos, jobs 102, 101: submitted" in " ".join(on_screen(app).split()), "it is told")
+        await until(
+            pilot,
+            lambda: "on eos, jobs 102, 101: submitted" in " ".join(on_screen(app).split()),
+            "the message is shown",
+        )
         assert (app.screen, step_of(pilot)) == (wizard, StepId.WORKLOAD)
-        await until(pilot, lambda: "1 run is going" in on_screen(app), "it is among the runs")
+        await until(pilot, lambda: "1 active run" in on_screen(app), "it is among the runs")
     assert len(services.slow.drafts) == 1
 
 
-async def test_a_launch_that_has_not_answered_is_unknown_and_asked_about_again(services: Slow) -> None:
+async def test_launch_without_an_answer_is_unknown_and_queried_again(services: Slow) -> None:
     services.slow.outcome = unknown
     app = LlmbApp(services)
     async with app.run_test(size=(120, 40)) as pilot:
         await launching(pilot)
         services.slow.may_end.set()
         await on_top(pilot, RunScreen)
-        await until(pilot, lambda: "It is not known whether this job was submitted." in on_screen(app), "it is said")
+        await until(pilot, lambda: "It is unknown whether this job was submitted." in on_screen(app), "the message")
         text = " ".join(on_screen(app).split())
         assert "launch.sh was started by me@login1, and has not answered." in text
         (run,) = services.runs.all()
@@ -215,7 +219,7 @@ async def test_a_launch_that_has_not_answered_is_unknown_and_asked_about_again(s
     assert len(services.slow.drafts) == 1
 
 
-async def test_one_that_was_refused_says_why_and_the_next_try_is_another_run(services: Slow) -> None:
+async def test_rejected_launch_shows_the_reason_and_the_next_is_a_new_run(services: Slow) -> None:
     services.slow.outcome = refused
     app = LlmbApp(services)
     async with app.run_test(size=(120, 40)) as pilot:
@@ -235,7 +239,7 @@ async def test_one_that_was_refused_says_why_and_the_next_try_is_another_run(ser
         assert draft.run.id != services.slow.drafts[0].run.id
 
 
-async def test_what_comes_first_is_said_and_nothing_is_asked(services: Slow) -> None:
+async def test_unfinished_step_is_named_instead_of_a_confirmation(services: Slow) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(120, 40)) as pilot:
         wizard = await at_procedures(pilot)
@@ -244,4 +248,4 @@ async def test_what_comes_first_is_said_and_nothing_is_asked(services: Slow) -> 
         await pilot.press("s")
         await pilot.pause()
         assert app.screen is wizard
-        assert "The install is not whole: step 5 comes first." in [note.message for note in app._notifications]
+        assert "The installation is incomplete. Finish step 5 first." in [note.message for note in app._notifications]

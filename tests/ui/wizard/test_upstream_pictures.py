@@ -1,4 +1,4 @@
-"""Pictures of Review with NVIDIA's scripts: the command, the question, a launch on its way, what cannot be.
+"""Pictures of Review with NVIDIA's scripts: command, confirmation, active launch, and commits that are not public.
 
 `python -m pytest tests/ui/wizard --snapshot-update` draws them again; look at each one before keeping it.
 """
@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 
 from llmb_tui.store.paths import UserPaths
 from llmb_tui.ui.app import LlmbApp
-from llmb_tui.ui.dialogs import Confirm
+from llmb_tui.ui.dialogs import ConfirmDialog
 from llmb_tui.ui.screens.wizard import WizardScreen
 from llmb_tui.wizard.state import Launch
 from llmb_tui.wizard.steps import StepId
@@ -46,7 +46,7 @@ def test_the_question(snap_compare: Any, services: Open) -> None:
     async def drive(pilot: Pilot[None]) -> None:
         await reviewed(pilot)
         await pilot.press("s")
-        await on_top(pilot, Confirm)
+        await on_top(pilot, ConfirmDialog)
 
     assert snap_compare(LlmbApp(services), terminal_size=SMALL, run_before=drive)
 
@@ -56,7 +56,7 @@ def test_a_launch_on_its_way(snap_compare: Any, services: Open) -> None:
         wizard = await reviewed(pilot)
         draft = state_of(wizard).cluster.prepared
         assert draft is not None
-        # It has begun in an hour: the clock of the picture stands still.
+        # The start is an hour in the future, so that the picture shows 0 seconds.
         launch = Launch(draft.run, time.monotonic() + 3600, "[NeMo I 2025-04-30] Importing nemo.collections.llm")
         wizard.state = replace(state_of(wizard), launch=launch)
         await pilot.pause()

@@ -1,4 +1,4 @@
-"""NVIDIA's scripts by keyboard: chosen at Scale, options; its command at Review, copied, and submitted."""
+"""NVIDIA's scripts by keyboard: chosen at Scale, options; the command at Review, copied and submitted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from llmb_tui.plan.selection import Selection
 from llmb_tui.request import RunRequest
 from llmb_tui.store.paths import UserPaths
 from llmb_tui.ui.app import LlmbApp
-from llmb_tui.ui.dialogs import Confirm
+from llmb_tui.ui.dialogs import ConfirmDialog
 from llmb_tui.ui.panes.review import review_facts
 from llmb_tui.ui.panes.scale import ScalePane
 from llmb_tui.ui.screens.keys import KeysDialog
@@ -72,7 +72,7 @@ def keys_of(wizard: WizardScreen) -> set[str]:
 
 
 @SIZES
-async def test_it_is_chosen_by_keyboard(services: Open, size: tuple[int, int]) -> None:
+async def test_upstream_is_chosen_by_keyboard(services: Open, size: tuple[int, int]) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=size) as pilot:
         wizard = await at_procedures(pilot)
@@ -82,7 +82,7 @@ async def test_it_is_chosen_by_keyboard(services: Open, size: tuple[int, int]) -
         assert chosen(wizard) == "upstream"
         text = on_screen(app)
         assert "▸ NVIDIA's scripts  of v25.04" in text
-        assert "direct                our own script" in text
+        assert "  our script " in text
         await pilot.press("enter")
         assert summaries(pilot)[StepId.SCALE] == "8 GPUs · NVIDIA's scripts"
         await pilot.press("3", "P", "up")
@@ -90,7 +90,7 @@ async def test_it_is_chosen_by_keyboard(services: Open, size: tuple[int, int]) -
         assert summaries(pilot)[StepId.SCALE] == "8 GPUs"
 
 
-async def test_a_small_screen_has_it_behind_a_key_until_it_is_chosen(services: Open) -> None:
+async def test_small_screen_hides_launch_methods_until_upstream_is_chosen(services: Open) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(80, 24)) as pilot:
         wizard = await loaded(pilot)
@@ -98,13 +98,13 @@ async def test_a_small_screen_has_it_behind_a_key_until_it_is_chosen(services: O
         await pilot.press("3")
         await pilot.pause()
         assert not wizard.query_one("#procedures").display
-        assert "P: direct or NVIDIA's own" in on_screen(app)
+        assert "P: our script or NVIDIA's" in on_screen(app)
         await pilot.press("P")
         assert wizard.query_one("#procedures").display
 
 
 @SIZES
-async def test_what_it_cannot_do_for_the_cluster_disables_it_with_the_whole_reason(
+async def test_upstream_that_the_cluster_prevents_is_disabled_with_the_whole_reason(
     services: Open, size: tuple[int, int]
 ) -> None:
     services.clusters.save(replace(EOS, mounts=MOUNTED.mounts))
@@ -120,7 +120,7 @@ async def test_what_it_cannot_do_for_the_cluster_disables_it_with_the_whole_reas
         assert wizard.query_one(ScalePane).region.contains_region(wizard.query_one("#not-published").region)
 
 
-async def test_a_cluster_that_makes_it_impossible_flags_the_answer_and_keeps_it(services: Open) -> None:
+async def test_cluster_that_prevents_upstream_flags_and_keeps_the_answer(services: Open) -> None:
     services.clusters.save(MOUNTED)
     app = LlmbApp(services)
     async with app.run_test(size=(120, 40)) as pilot:
@@ -133,10 +133,10 @@ async def test_a_cluster_that_makes_it_impossible_flags_the_answer_and_keeps_it(
         assert "✗ NVIDIA's scripts" in on_screen(app)
         await pilot.press("6")
         await pilot.pause()
-        assert "cannot be launched this way" in str(wizard.query_one("#script-text", Static).content)
+        assert "cannot be launched with this method" in str(wizard.query_one("#script-text", Static).content)
         assert "copies the command" not in on_screen(app)
         await pilot.press("y")
-        assert app.clipboard.endswith("--procedure upstream")  # the choice, not what would not do what is asked for
+        assert app.clipboard.endswith("--procedure upstream")  # the selection, not a command that cannot be launched
         assert "s" not in keys_of(wizard)
         await pilot.press("enter")
         assert MOUNTS_REASON in [note.message[: len(MOUNTS_REASON)] for note in app._notifications]
@@ -145,7 +145,7 @@ async def test_a_cluster_that_makes_it_impossible_flags_the_answer_and_keeps_it(
         assert marks(pilot)[StepId.SCALE] != "flagged"
 
 
-async def test_steps_that_the_script_does_not_take_stand_against_it_at_once(services: Open) -> None:
+async def test_number_of_steps_disables_upstream_at_once(services: Open) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(120, 40)) as pilot:
         wizard = await at_procedures(pilot, "grok1@25.02/314b")
@@ -158,14 +158,14 @@ async def test_steps_that_the_script_does_not_take_stand_against_it_at_once(serv
 
 
 @SIZES
-async def test_review_shows_the_command_to_the_letter_and_copies_it(services: Open, size: tuple[int, int]) -> None:
+async def test_review_shows_and_copies_the_exact_command(services: Open, size: tuple[int, int]) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=size) as pilot:
         wizard = await at_procedures(pilot)
         await at_review(pilot, wizard, "down")
         assert str(wizard.query_one("#script-text", Static).content) == command()
         facts = by_head(wizard.query_one("#pane-review Paragraphs", Paragraphs).parts)
-        assert facts["procedure"] == "NVIDIA's scripts: setup.sh and launch.sh of v25.04, unchanged"
+        assert facts["launch"] == "NVIDIA's scripts: setup.sh and launch.sh of v25.04, unchanged"
         assert facts["cost"] == "1.4 GPU-hours + start-up"
         assert facts["submit"] == (
             "launch.sh is started on the login node, detached and at most once; it may submit up to three jobs"
@@ -179,9 +179,7 @@ async def test_review_shows_the_command_to_the_letter_and_copies_it(services: Op
 
 
 @SIZES
-async def test_under_the_command_stand_the_differences_and_what_becomes_of_the_token(
-    services: Open, size: tuple[int, int]
-) -> None:
+async def test_differences_and_token_notes_are_below_the_command(services: Open, size: tuple[int, int]) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=size) as pilot:
         wizard = await at_procedures(pilot)
@@ -195,7 +193,7 @@ async def test_under_the_command_stand_the_differences_and_what_becomes_of_the_t
         assert "vboost" in on_screen(app)
 
 
-async def test_the_direct_procedure_is_submitted_and_copied_as_before(services: Open) -> None:
+async def test_direct_procedure_is_submitted_and_copied(services: Open) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(120, 40)) as pilot:
         wizard = await at_procedures(pilot)
@@ -211,10 +209,10 @@ async def test_the_direct_procedure_is_submitted_and_copied_as_before(services: 
         assert app.clipboard.startswith("llmb-tui submit ")
         assert "--procedure" not in app.clipboard
         await pilot.press("s")
-        await on_top(pilot, Confirm)
+        await on_top(pilot, ConfirmDialog)
 
 
-async def test_the_cluster_is_looked_at_and_installed_for_it(services: Open) -> None:
+async def test_cluster_is_probed_and_installed_for_upstream(services: Open) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(120, 40)) as pilot:
         await at_procedures(pilot)
@@ -224,12 +222,12 @@ async def test_the_cluster_is_looked_at_and_installed_for_it(services: Open) -> 
         await pilot.press("5", "s")
         await until(pilot, lambda: ("installer", "upstream") in services.stand_in.asked, "the install runs")
         assert {procedure for _, procedure in services.stand_in.asked} == {"upstream"}
-        await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "the install is whole")
+        await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "the install is complete")
         await pilot.pause()
-        assert "NVIDIA's scripts; " in on_screen(app)
+        assert "scripts · " in on_screen(app)
 
 
-async def test_another_procedure_forgets_what_was_found_for_the_first_and_looks_again(services: Open) -> None:
+async def test_new_procedure_drops_earlier_checks_and_probes_again(services: Open) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(120, 40)) as pilot:
         wizard = await at_procedures(pilot)
@@ -240,13 +238,11 @@ async def test_another_procedure_forgets_what_was_found_for_the_first_and_looks_
         assert marks(pilot)[StepId.INSTALL] == "open"
         await until(pilot, lambda: wizard.bar.link == "connected", "the connection is as it was")
         services.stand_in.may_answer.set()
-        await until(
-            pilot, lambda: ("preflight", "direct") in services.stand_in.asked, "it is looked at again by itself"
-        )
+        await until(pilot, lambda: ("preflight", "direct") in services.stand_in.asked, "it is probed again")
         assert ("preflight", "upstream") not in services.stand_in.asked
 
 
-async def test_what_a_thread_still_says_of_the_other_procedure_is_not_taken(services: Open) -> None:
+async def test_late_event_for_the_other_procedure_is_ignored(services: Open) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(120, 40)) as pilot:
         wizard = await at_procedures(pilot)
@@ -256,7 +252,7 @@ async def test_what_a_thread_still_says_of_the_other_procedure_is_not_taken(serv
         assert marks(pilot)[StepId.INSTALL] == "open"
 
 
-async def test_the_keys_are_those_of_the_procedure(services: Open) -> None:
+async def test_api_keys_are_those_of_the_procedure(services: Open) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(120, 40)) as pilot:
         await at_procedures(pilot)
@@ -270,27 +266,27 @@ def reviewed(selection: Selection, profile: SlurmProfile = EOS) -> dict[str, str
     return by_head(review_facts(state_at(StepId.REVIEW, selection, profile, "upstream")))
 
 
-def test_review_says_what_comes_first_and_what_is_otherwise() -> None:
+def test_review_names_the_unfinished_step_and_differences() -> None:
     said = reviewed(CHOSEN, replace(EOS, cpus_per_task=8))
-    assert said["first"] == "The cluster is not ready: step 4 comes first."
+    assert said["to do"] == "The cluster is not ready. Finish step 4 first."
     assert said["! warning"].startswith("launch.sh cannot pin tasks to CPUs")
     assert "tokenizer" not in said
 
 
-def test_what_hands_no_token_over_warns_of_none() -> None:
+def test_procedure_that_takes_no_token_has_no_warning_of_it() -> None:
     said = reviewed(Selection("nemotron4", "25.04", "15b", "h100", "bf16", 16))
     assert "submit" in said
     assert "token" not in said
 
 
 @pytest.mark.parametrize("recipe", CATALOG.recipes, ids=lambda recipe: recipe.id)
-def test_every_recipe_of_ours_has_it_and_without_a_cluster_no_command(recipe: Any) -> None:
+def test_every_recipe_supports_upstream_and_has_no_command_without_a_cluster(recipe: Any) -> None:
     assert wizard_rules(CATALOG, Policy()).preview("upstream", recipe, None) == LaunchPreview(
         detail=f"of {recipe.upstream.tag}"
     )
 
 
-def test_a_recipe_without_it_and_a_profile_that_cannot_be_read_are_problems() -> None:
+def test_recipe_without_upstream_and_invalid_profile_are_problems() -> None:
     made = plan(CATALOG, CHOSEN)
     lean = preview(RunRequest(replace(RECIPE, upstream=None), made, EOS, "upstream"))
     odd = preview(RunRequest(RECIPE, made, replace(EOS, env=(("ODD", "a\nb"),)), "upstream"))
@@ -305,7 +301,7 @@ def test_a_recipe_without_it_and_a_profile_that_cannot_be_read_are_problems() ->
     assert wizard_rules(CATALOG, Policy()).preview("upstream", replace(RECIPE, upstream=None), None) == lean
 
 
-def test_who_comes_back_finds_the_procedure_of_the_last_run(services: Open) -> None:
+def test_procedure_of_the_last_run_is_restored(services: Open) -> None:
     run = draft_of(plan(CATALOG, CHOSEN)).run
     services.runs.save(replace(run, procedure="upstream"))
     assert read_start(services)[0].answers.procedure == "upstream"

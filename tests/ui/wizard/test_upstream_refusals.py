@@ -1,4 +1,4 @@
-"""What stands against NVIDIA's scripts on a cluster: commits that are not public, a token that is missing."""
+"""Objections of a cluster to NVIDIA's scripts: commits that are not public, a missing token."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ from tests.ui.wizard.upstream_pilot import (
 )
 
 
-def against(wizard: WizardScreen) -> tuple[Problem, ...]:
-    """What the chosen cluster has shown to stand against NVIDIA's scripts."""
+def objections(wizard: WizardScreen) -> tuple[Problem, ...]:
+    """Objections of the chosen cluster to NVIDIA's scripts."""
     objection = state_of(wizard).objections.get(objection_key(request_of(wizard), "upstream"))
     return (objection,) if objection is not None else ()
 
@@ -54,13 +54,13 @@ def services(places: UserPaths) -> Open:
     return found
 
 
-async def test_commits_that_are_not_public_disable_it_before_anybody_chooses_it(services: Open) -> None:
+async def test_private_commits_disable_upstream_before_it_is_chosen(services: Open) -> None:
     services.stand_in.public = LOST
     app = LlmbApp(services)
     async with app.run_test(size=(120, 40)) as pilot:
         wizard = await at_procedures(pilot)
         await pilot.press("4", "c")
-        await until(pilot, lambda: bool(against(wizard)), "the commits were looked for")
+        await until(pilot, lambda: bool(objections(wizard)), "the commits were checked")
         await pilot.press("3", "P", "down")
         assert chosen(wizard) == "direct"
         assert plan_of(wizard).launchable
@@ -74,32 +74,32 @@ async def test_commits_that_are_not_public_disable_it_before_anybody_chooses_it(
         await pilot.press("1")
         await pilot.press("home")
         await choose(pilot, "workload", LLAMA)
-        assert [problem.reason for problem in against(wizard)] == [LOST.found]
+        assert [problem.reason for problem in objections(wizard)] == [LOST.found]
         assert services.stand_in.asked.count(("commits", "direct")) == asked
 
 
-async def test_a_look_that_cannot_ask_for_them_is_whole_all_the_same(services: Open) -> None:
+async def test_probe_completes_without_the_early_checks(services: Open) -> None:
     services.stand_in.error = LlmbError("The connection broke.")
     app = LlmbApp(services)
     async with app.run_test(size=(120, 40)) as pilot:
         wizard = await at_procedures(pilot)
         await pilot.press("4", "c")
-        await until(pilot, lambda: ("commits", "direct") in services.stand_in.asked, "they were asked for")
-        await until(pilot, lambda: not state_of(wizard).cluster.tasks, "the look is over")
+        await until(pilot, lambda: ("commits", "direct") in services.stand_in.asked, "they were requested")
+        await until(pilot, lambda: not state_of(wizard).cluster.tasks, "the probe has ended")
         assert (marks(pilot)[StepId.CLUSTER], state_of(wizard).cluster.error) == ("done", None)
         services.stand_in.error, services.stand_in.public = None, LOST
         await pilot.press("c")
-        await until(pilot, lambda: bool(against(wizard)), "they are asked for again")
+        await until(pilot, lambda: bool(objections(wizard)), "they are checked again")
 
 
-async def test_who_has_chosen_it_is_told_and_cannot_submit_until_a_later_look_finds_them(services: Open) -> None:
+async def test_private_commits_block_submission_until_a_later_check_passes(services: Open) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(120, 40)) as pilot:
         wizard = await at_procedures(pilot)
         await pilot.press("down")
         services.stand_in.public = LOST
         await pilot.press("4", "c")
-        await until(pilot, lambda: marks(pilot)[StepId.SCALE] == "flagged", "the commits were looked for")
+        await until(pilot, lambda: marks(pilot)[StepId.SCALE] == "flagged", "the commits were checked")
         assert marks(pilot)[StepId.CLUSTER] == "flagged"
         await pilot.press("6")
         await pilot.pause()
@@ -111,7 +111,7 @@ async def test_who_has_chosen_it_is_told_and_cannot_submit_until_a_later_look_fi
         await until(pilot, lambda: marks(pilot)[StepId.SCALE] == "done", "they were found")
 
 
-async def test_an_install_that_does_not_find_one_disables_it_too(services: Open) -> None:
+async def test_install_that_lacks_a_commit_disables_upstream(services: Open) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(120, 40)) as pilot:
         wizard = await at_procedures(pilot)
@@ -122,7 +122,7 @@ async def test_an_install_that_does_not_find_one_disables_it_too(services: Open)
         assert "submit" not in actions(wizard)
 
 
-async def test_the_token_that_an_install_lacks_is_the_one_that_is_asked_for(services: Open) -> None:
+async def test_dialog_asks_for_the_token_that_the_install_lacks(services: Open) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(120, 40)) as pilot:
         wizard = await at_procedures(pilot)

@@ -1,4 +1,4 @@
-"""What a task on a cluster tells the wizard, whatever comes of it."""
+"""Events that tasks on a cluster send to the wizard."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from llmb_tui.wizard.events import (
     ConnectionChanged,
     EarlyChecked,
     Event,
-    Failed,
     Prepared,
     RunsRead,
+    RunSubmitted,
     StepsChanged,
-    Submitted,
     TaskEnded,
+    TaskFailed,
 )
 from llmb_tui.wizard.steps import StepId
 from tests.kit.runs import CREATED_AT, NEMOTRON, PLAN, make_run
@@ -43,7 +43,7 @@ LOST = LlmbError("The connection broke.")
 
 
 class Answering(OpenLauncher):
-    """Answers, or has the outcome that a test says."""
+    """A launcher with the outcome that a test sets."""
 
     outcome: Run | None = None
 
@@ -64,7 +64,7 @@ class Answering(OpenLauncher):
 
 
 class Cluster(Services):
-    """Whose cluster answers unless it is lost."""
+    """Services with one stand-in cluster, which answers unless it is lost."""
 
     def __init__(self, places: UserPaths) -> None:
         super().__init__(places)
@@ -85,70 +85,69 @@ def request_() -> RunRequest:
     return request
 
 
-def told(task: ClusterTask, cluster: Cluster) -> list[Event]:
+def perform_task(task: ClusterTask, cluster: Cluster) -> list[Event]:
     events: list[Event] = []
     perform(task, cluster, NonInteractivePrompter(), events.append, threading.Event())
     return events
 
 
-def test_a_look_tells_link_checks_steps_and_what_the_others_want_to_know(
-    cluster: Cluster, request_: RunRequest
-) -> None:
-    events = told(Probe(request_, attended=True, early=True), cluster)
+def test_probe_reports_link_checks_steps_and_early_checks(cluster: Cluster, request_: RunRequest) -> None:
+    events = perform_task(Probe(request_, attended=True, early=True), cluster)
     assert [type(event) for event in events] == [ConnectionChanged, CheckDone, StepsChanged, EarlyChecked, TaskEnded]
-    assert told(Probe(request_, attended=True, early=False), cluster)[-2:] == [events[2], events[-1]]
+    assert perform_task(Probe(request_, attended=True, early=False), cluster)[-2:] == [events[2], events[-1]]
 
 
-def test_a_look_that_cannot_make_the_early_checks_is_whole(cluster: Cluster, request_: RunRequest) -> None:
+def test_probe_without_early_checks_is_complete(cluster: Cluster, request_: RunRequest) -> None:
     cluster.stand_in.error = LOST
-    events = told(Probe(request_, attended=True, early=True), cluster)
+    events = perform_task(Probe(request_, attended=True, early=True), cluster)
     assert [type(event) for event in events] == [ConnectionChanged, CheckDone, StepsChanged, TaskEnded]
 
 
 @pytest.mark.parametrize("attended", [True, False])
-def test_a_look_that_fails_troubles_only_who_asked_for_it(
-    cluster: Cluster, request_: RunRequest, attended: bool
-) -> None:
+def test_failed_probe_reports_an_error_only_if_attended(cluster: Cluster, request_: RunRequest, attended: bool) -> None:
     cluster.session.lost = LOST
-    events = told(Probe(request_, attended, early=True), cluster)
+    events = perform_task(Probe(request_, attended, early=True), cluster)
     link = ConnectionChanged(request_, "failed" if attended else "unknown")
-    assert events == [link, *([Failed(request_, "probe", LOST)] if attended else []), TaskEnded(request_, "probe")]
-    assert (cluster.session.prompters != [None]) is attended, "nobody is asked for a look that nobody asked for"
+    assert events == [link, *([TaskFailed(request_, "probe", LOST)] if attended else []), TaskEnded(request_, "probe")]
+    assert (cluster.session.prompters != [None]) is attended, "an unattended probe has no prompter"
 
 
-def test_install_and_script_tell_what_comes_of_them(cluster: Cluster, request_: RunRequest) -> None:
-    assert told(Install(request_), cluster) == [StepsChanged(request_, INSTALLED), TaskEnded(request_, "install")]
-    assert [type(event) for event in told(Prepare(request_), cluster)] == [Prepared, TaskEnded]
+def test_install_and_prepare_report_their_outcomes(cluster: Cluster, request_: RunRequest) -> None:
+    assert perform_task(Install(request_), cluster) == [
+        StepsChanged(request_, INSTALLED),
+        TaskEnded(request_, "install"),
+    ]
+    assert [type(event) for event in perform_task(Prepare(request_), cluster)] == [Prepared, TaskEnded]
     cluster.session.lost = LOST
     for task, name in ((Install(request_), "install"), (Prepare(request_), "prepare")):
-        assert told(task, cluster) == [Failed(request_, name, LOST), TaskEnded(request_, name)]  # type: ignore[arg-type]
+        assert perform_task(task, cluster) == [TaskFailed(request_, name, LOST), TaskEnded(request_, name)]  # type: ignore[arg-type]
 
 
-def test_a_script_that_nobody_waits_for_asks_and_troubles_nobody(cluster: Cluster, request_: RunRequest) -> None:
-    prepared, ended = told(PrepareAhead(request_), cluster)
+def test_script_ahead_asks_nothing_and_reports_no_error(cluster: Cluster, request_: RunRequest) -> None:
+    prepared, ended = perform_task(PrepareAhead(request_), cluster)
     assert (type(prepared), ended) == (Prepared, TaskEnded(request_, "prepare ahead"))
     cluster.session.lost = LOST
-    assert told(PrepareAhead(request_), cluster) == [ended]
+    assert perform_task(PrepareAhead(request_), cluster) == [ended]
     assert cluster.session.prompters == [None, None]
 
 
 @pytest.mark.parametrize(("submission", "over"), [("refused", True), ("withdrawn", True), ("unknown", False)])
-def test_a_submission_that_fails_says_whether_its_run_is_over(
+def test_failed_submission_reports_whether_its_run_ended(
     cluster: Cluster, request_: RunRequest, submission: str, over: bool
 ) -> None:
     prepared = draft_of(request_.plan)
     cluster.stand_in.outcome = replace(prepared.run, submission=submission)  # type: ignore[arg-type]  # one of its literals
-    failed, ended = told(Submit(prepared, PASSED, INSTALLED), cluster)
-    assert isinstance(failed, Failed)
-    assert (failed.run_over, ended) == (over, TaskEnded(prepared.request, "submit"))
+    failed, ended = perform_task(Submit(prepared, PASSED, INSTALLED), cluster)
+    assert isinstance(failed, TaskFailed)
+    assert (failed.run_ended, ended) == (over, TaskEnded(prepared.request, "submit"))
 
 
-def test_a_submission_that_did_not_begin_leaves_its_run_as_it_is(cluster: Cluster, request_: RunRequest) -> None:
+def test_submission_that_did_not_start_keeps_its_run(cluster: Cluster, request_: RunRequest) -> None:
     prepared = draft_of(request_.plan)
     cluster.session.lost = LOST
-    assert told(Submit(prepared, PASSED, INSTALLED), cluster)[0] == Failed(prepared.request, "submit", LOST)
+    assert perform_task(Submit(prepared, PASSED, INSTALLED), cluster)[0] == TaskFailed(prepared.request, "submit", LOST)
     cluster.session.lost = None
-    assert isinstance(told(Submit(prepared, PASSED, INSTALLED), cluster)[0], Submitted)
+    assert isinstance(perform_task(Submit(prepared, PASSED, INSTALLED), cluster)[0], RunSubmitted)
 
 
 def test_the_launched_run_is_read_again(cluster: Cluster, request_: RunRequest) -> None:
@@ -158,7 +157,7 @@ def test_the_launched_run_is_read_again(cluster: Cluster, request_: RunRequest) 
     assert read(ReadRuns(run), cluster) == RunsRead((newer,), newer)
 
 
-def test_the_first_workload_is_one_that_the_only_cluster_runs(cluster: Cluster) -> None:
+def test_first_workload_is_supported_by_the_only_cluster(cluster: Cluster) -> None:
     def first() -> str:
         return read_start(cluster)[0].proposal.full.recipe or ""
 
@@ -167,11 +166,11 @@ def test_the_first_workload_is_one_that_the_only_cluster_runs(cluster: Cluster) 
     only = first()
     assert only != usual
     assert not unavailable("runai", cluster.catalog.recipe(*only.split("@")))
-    cluster.clusters.save(EOS)  # no cluster is chosen, and nothing speaks against the first
+    cluster.clusters.save(EOS)  # with two clusters none is chosen, so the first recipe is
     assert first() == usual
 
 
-def test_a_suite_says_nothing_of_what_a_person_wants(cluster: Cluster) -> None:
+def test_runs_of_a_suite_do_not_set_the_answers(cluster: Cluster) -> None:
     cluster.runs.save(make_run("mine", plan=replace(PLAN, selection=NEMOTRON)))
     cluster.clusters.save(EOS)
     short = replace(NEMOTRON, steps=25)
@@ -184,7 +183,7 @@ def test_a_suite_says_nothing_of_what_a_person_wants(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("changes", [{"release": "1.0"}, {"size": "1b"}, {"gpu": "h100x"}])
-def test_who_ran_what_no_preset_has_any_more_begins_anew(cluster: Cluster, changes: dict[str, str]) -> None:
+def test_last_run_without_a_preset_is_not_restored(cluster: Cluster, changes: dict[str, str]) -> None:
     cluster.runs.save(make_run(plan=replace(PLAN, selection=NEMOTRON)))
     assert read_start(cluster)[0].proposal.selection == NEMOTRON
     cluster.runs.save(make_run(plan=replace(PLAN, selection=replace(NEMOTRON, **changes))))  # type: ignore[arg-type]  # texts

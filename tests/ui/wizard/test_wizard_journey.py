@@ -1,4 +1,4 @@
-"""From an empty machine to a submitted run, by keyboard, on the simulated cluster and through a real SSH server."""
+"""From an empty machine to a submitted run, by keyboard, on the simulated cluster and a real SSH server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from llmb_tui.plan.make import plan
 from llmb_tui.services import Services
 from llmb_tui.store.paths import UserPaths
 from llmb_tui.ui.app import LlmbApp
-from llmb_tui.ui.dialogs import Confirm, HostKey, Secret
+from llmb_tui.ui.dialogs import ConfirmDialog, HostKey, Secret
 from llmb_tui.ui.screens.jobs import JobsScreen
 from llmb_tui.ui.screens.run import RunScreen
 from llmb_tui.ui.screens.wizard import WizardScreen
@@ -40,22 +40,22 @@ def node(tmp_path: Path) -> Iterator[LoginNode]:
 
 
 async def journey(pilot: Pilot[None]) -> WizardScreen:
-    """Steps 1 to 6 on a saved cluster, up to the question whether to submit."""
+    """Steps 1 to 6 on a saved cluster, up to the confirmation."""
     wizard = await loaded(pilot)
     await choose(pilot, "workload", "nemotron4@25.04/15b")
     await pilot.press("right", "right")
     await choose(pilot, "scale", "16")
     await until(pilot, lambda: marks(pilot)[StepId.CLUSTER] == "done", "the saved cluster is ticked by itself")
     await pilot.press("right")
-    await until(pilot, lambda: step_of(pilot) is StepId.INSTALL, "the ready cluster is passed by")
-    await until(pilot, lambda: bool(wizard.query_one("#install-rows").size.height), "the install is looked at")
+    await until(pilot, lambda: step_of(pilot) is StepId.INSTALL, "the step of the ready cluster is skipped")
+    await until(pilot, lambda: bool(wizard.query_one("#install-rows").size.height), "the install is checked")
     await pilot.press("enter")
-    await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "the install is whole")
+    await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "the install is complete")
     await pilot.press("enter")
     assert step_of(pilot) is StepId.REVIEW
     await until(pilot, lambda: "#SBATCH" in str(wizard.query_one("#script-text").render()), "the script is shown")
     await pilot.press("enter")
-    await on_top(pilot, Confirm)
+    await on_top(pilot, ConfirmDialog)
     return wizard
 
 
@@ -75,7 +75,7 @@ async def test_a_saved_cluster_from_the_first_step_to_the_run_and_back_again(
         assert services.runs.all() == ()
 
         await pilot.press("enter")
-        await on_top(pilot, Confirm)
+        await on_top(pilot, ConfirmDialog)
         await pilot.press("y")
         await on_top(pilot, RunScreen)
         (run,) = services.runs.all()
@@ -94,13 +94,13 @@ async def test_a_saved_cluster_from_the_first_step_to_the_run_and_back_again(
         plan = wizard.query_one(Preview).figures.plan
         assert plan is not None
         assert plan.selection == run.plan.selection
-        await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "the whole install is ticked by itself")
+        await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "the complete install is marked done")
         await pilot.press("3")
         await pilot.press("right")
-        assert step_of(pilot) is StepId.REVIEW, "who comes back goes from Scale to Review in one key"
+        assert step_of(pilot) is StepId.REVIEW, "one key leads from Scale to Review"
 
 
-async def test_an_unknown_host_key_is_asked_for_and_no_is_the_default(services: Services, node: LoginNode) -> None:
+async def test_unknown_host_key_needs_confirmation_and_defaults_to_no(services: Services, node: LoginNode) -> None:
     node.known_hosts.write_text("")
     services.clusters.save(node.profile())
     app = LlmbApp(services)
@@ -119,9 +119,7 @@ async def test_an_unknown_host_key_is_asked_for_and_no_is_the_default(services: 
         assert node.known_hosts.read_text() != ""
 
 
-async def test_a_password_is_asked_for_masked_and_kept_nowhere(
-    services: Services, node: LoginNode, tmp_path: Path
-) -> None:
+async def test_password_is_masked_and_not_stored(services: Services, node: LoginNode, tmp_path: Path) -> None:
     node.factors = ("password",)
     services.clusters.save(replace(node.profile(), identity_file=None))
     app = LlmbApp(services)
@@ -137,21 +135,21 @@ async def test_a_password_is_asked_for_masked_and_kept_nowhere(
     assert all(PASSWORD.encode() not in file.read_bytes() for top in kept for file in top.rglob("*") if file.is_file())
 
 
-async def test_nobody_is_asked_before_they_want_to_connect(services: Services, node: LoginNode) -> None:
+async def test_no_question_is_asked_before_the_user_connects(services: Services, node: LoginNode) -> None:
     node.known_hosts.write_text("")
     services.clusters.save(node.profile())
     app = LlmbApp(services)
     async with app.run_test(size=(120, 40)) as pilot:
         wizard = await loaded(pilot)
-        await until(pilot, lambda: bool(node.transports), "the saved cluster is looked at by itself")
+        await until(pilot, lambda: bool(node.transports), "the saved cluster is probed")
         await until(pilot, lambda: wizard.bar.link == "unknown", "and left alone when it has a question")
         assert isinstance(app.screen, WizardScreen)
 
 
-async def test_a_broken_preset_is_named_and_the_others_are_there(
+async def test_broken_preset_is_named_and_others_are_loaded(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said: list[str] = []  # what is shown goes away after some seconds
+    said: list[str] = []  # a toast disappears after some seconds
     monkeypatch.setattr("llmb_tui.ui.app.notify", lambda _app, words, _severity: said.append(words))
     services.places.presets.mkdir(parents=True)
     (services.places.presets / "mine.toml").write_text("workload = 3\n")
@@ -163,7 +161,7 @@ async def test_a_broken_preset_is_named_and_the_others_are_there(
 
 
 class Slow(Clusters):
-    """Connects nowhere before it may."""
+    """Clusters that connect only when the test releases them."""
 
     def __init__(self, places: UserPaths) -> None:
         super().__init__(places.clusters, look_every_s=10.0)
@@ -174,22 +172,18 @@ class Slow(Clusters):
         return super().cluster(ref)
 
 
-async def test_a_choice_made_while_the_first_look_connects_is_looked_at_too(
-    services: Services, demo: DemoCluster
-) -> None:
+async def test_choice_made_during_the_first_probe_is_probed_too(services: Services, demo: DemoCluster) -> None:
     services.clusters = slow = Slow(services.places)
     slow.save(demo.profile)
     async with LlmbApp(services).run_test(size=SIZE) as pilot:
         wizard = await loaded(pilot)
-        await until(pilot, lambda: wizard.bar.link == "connecting", "the first look has begun")
+        await until(pilot, lambda: wizard.bar.link == "connecting", "the first probe has started")
         await pilot.press("down")
         slow.may_connect.set()
         await until(pilot, lambda: marks(pilot)[StepId.CLUSTER] == "done", "the cluster answers for the new choice")
 
 
-async def test_who_opens_the_runs_while_a_cluster_connects_is_asked_for_the_password_all_the_same(
-    services: Services, node: LoginNode
-) -> None:
+async def test_password_is_requested_on_the_screen_of_runs_too(services: Services, node: LoginNode) -> None:
     node.factors = ("password",)
     services.clusters = slow = Slow(services.places)
     slow.save(replace(node.profile(), identity_file=None))
@@ -212,7 +206,7 @@ async def test_who_opens_the_runs_while_a_cluster_connects_is_asked_for_the_pass
     assert [sent for method, sent in node.offered if method == "password"] == [PASSWORD]
 
 
-async def test_who_comes_back_is_told_of_a_run_that_is_going(services: Services) -> None:
+async def test_active_run_is_shown_at_the_next_start(services: Services) -> None:
     services.clusters.save(EOS)
     chosen = NEMOTRON_FP8
     run = replace(draft_of(plan(services.catalog, chosen)).run, submission="submitted", job_ids=("48123",))
@@ -223,7 +217,7 @@ async def test_who_comes_back_is_told_of_a_run_that_is_going(services: Services)
         made = wizard.query_one(Preview).figures.plan
         assert made is not None
         assert made.selection == chosen
-        assert "1 run is going" in str(wizard.query_one("#going").render())
+        assert "1 active run" in str(wizard.query_one("#going").render())
         await pilot.press("w")
         await on_top(pilot, RunScreen)
         services.runs.save(replace(run, job_state="COMPLETED"))

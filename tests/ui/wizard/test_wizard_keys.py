@@ -1,4 +1,4 @@
-"""The wizard by keyboard alone: steps 1 to 3, with the preview beside them."""
+"""The wizard by keyboard: steps 1 to 3 and the preview."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from tests.kit.runs import PLAN, make_run
 
 
 @pytest.mark.parametrize("over", [("J", "q"), ("question_mark", "escape")], ids=["runs", "help"])
-async def test_what_comes_back_to_the_preview_types_into_no_hidden_field(app: LlmbApp, over: tuple[str, str]) -> None:
+async def test_return_to_the_preview_types_into_no_hidden_field(app: LlmbApp, over: tuple[str, str]) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         wizard = await loaded(pilot)
         await choose(pilot, "workload", NEMOTRON)
@@ -68,8 +68,8 @@ async def test_what_comes_back_to_the_preview_types_into_no_hidden_field(app: Ll
         assert wizard.state.step is StepId.REVIEW
 
 
-async def test_who_comes_back_from_another_window_is_where_the_step_begins(app: LlmbApp) -> None:
-    """A failure was told meanwhile: nothing had the focus when it opened."""
+async def test_return_from_another_window_focuses_the_first_field(app: LlmbApp) -> None:
+    """A dialog about a failure opened meanwhile, while no widget had the focus."""
     async with app.run_test(size=SIZE) as pilot:
         wizard = await loaded(pilot)
         await choose(pilot, "workload", NEMOTRON)
@@ -101,7 +101,7 @@ async def test_a_skeleton_is_painted_before_the_presets_are_read(app: LlmbApp, m
         await loaded(pilot)
 
 
-async def test_the_choices_wait_for_no_other_pane_and_a_key_is_kept_until_all_are_there(
+async def test_first_pane_does_not_wait_for_the_others_and_keys_are_kept(
     app: LlmbApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     may_complete, complete = asyncio.Event(), WizardBody.complete
@@ -126,7 +126,7 @@ async def test_the_choices_wait_for_no_other_pane_and_a_key_is_kept_until_all_ar
 
 
 async def walk(pilot: Pilot[None], list_id: str, value: str) -> None:
-    """Move the cursor of the focused list down to a choice, key by key."""
+    """Move the cursor of the focused list down to a choice."""
     found = focused_list(pilot, list_id)
     for _ in range(len(found.shown)):
         if found.chosen != value:
@@ -160,7 +160,7 @@ async def test_the_first_three_steps_by_keyboard(app: LlmbApp) -> None:
         assert [marks(pilot)[one] for one in list(StepId)[:4]] == ["done", "done", "done", "open"]
 
 
-async def test_what_was_chosen_and_became_impossible_has_a_cross_in_its_list(app: LlmbApp) -> None:
+async def test_choice_that_became_impossible_is_crossed_in_its_list(app: LlmbApp) -> None:
     async with app.run_test(size=SIZE) as pilot:
         wizard = await loaded(pilot)
         wizard.dispatch(Answered("workload", "nemotron4-340b@25.12/340b"))
@@ -182,7 +182,7 @@ async def test_the_preview_follows_each_key(app: LlmbApp) -> None:
 
 
 async def test_the_preview_is_recomputed_before_the_key_is_done(app: LlmbApp) -> None:
-    """In the value's own watcher: no message between the key and the plan."""
+    """The plan is computed in the watcher of the value, without a message in between."""
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot)
         field = wizard.query_one("#other-scale", Input)
@@ -216,7 +216,7 @@ async def test_going_back_keeps_every_answer(app: LlmbApp) -> None:
         assert wizard.query_one("#scale ChoiceList", ChoiceList).chosen == "256"
 
 
-async def test_a_choice_that_cannot_be_made_is_shown_with_its_reason_and_passed_by(app: LlmbApp) -> None:
+async def test_disabled_choice_is_shown_with_its_reason_and_skipped(app: LlmbApp) -> None:
     async with app.run_test(size=SIZE) as pilot:
         wizard = await loaded(pilot)
         await choose(pilot, "workload", NEMOTRON)
@@ -270,7 +270,7 @@ async def test_letters_do_not_get_into_a_number(app: LlmbApp) -> None:
         assert wizard.query_one("#other-scale", Input).value == "12"
 
 
-async def test_the_preview_gives_the_focus_back_to_the_field_that_was_left(app: LlmbApp) -> None:
+async def test_leaving_the_preview_restores_the_focus(app: LlmbApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         wizard = await at_scale(pilot)
         steps = wizard.query_one("#steps", Input)
@@ -285,10 +285,10 @@ async def test_the_preview_gives_the_focus_back_to_the_field_that_was_left(app: 
         await until(pilot, lambda: app.focused is left, "it has the keys where there is room for both")
 
 
-async def test_a_read_that_nobody_asked_for_fails_in_passing(
+async def test_failed_background_read_shows_only_a_message(
     app: LlmbApp, services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A dialog would come again whenever it is closed: the wizard reads when it is seen."""
+    """A dialog would reopen whenever it is closed, because the wizard reads when it becomes active."""
 
     def broken(*_: object) -> None:
         raise OSError(errno.EIO, "Input/output error")
@@ -297,7 +297,7 @@ async def test_a_read_that_nobody_asked_for_fails_in_passing(
         wizard = await loaded(pilot)
         monkeypatch.setattr(type(services.runs), "listing", broken)
         await pilot.press("question_mark", "escape")
-        await until(pilot, lambda: app._notifications, "it is said")
+        await until(pilot, lambda: app._notifications, "the message is shown")
         assert app.screen is wizard
 
 
@@ -316,7 +316,7 @@ async def test_steps_and_time_limit_change_the_run(app: LlmbApp) -> None:
         assert wizard.query_one(Preview).figures.plan is None
 
 
-async def test_typing_narrows_the_list_and_escape_brings_the_answer_back(app: LlmbApp) -> None:
+async def test_typing_filters_the_list_and_escape_restores_the_answer(app: LlmbApp) -> None:
     async with app.run_test(size=SIZE) as pilot:
         wizard = await loaded(pilot)
         await choose(pilot, "workload", NEMOTRON)
@@ -333,7 +333,7 @@ async def test_typing_narrows_the_list_and_escape_brings_the_answer_back(app: Ll
         assert step_of(pilot) is StepId.WORKLOAD
 
 
-async def test_numbers_go_straight_to_a_step(app: LlmbApp) -> None:
+async def test_number_keys_go_to_a_step(app: LlmbApp) -> None:
     async with app.run_test(size=SIZE) as pilot:
         await loaded(pilot)
         for number in "2367351":
@@ -356,13 +356,13 @@ async def test_help_lists_the_keys_of_this_screen(app: LlmbApp) -> None:
         await pilot.press("question_mark")
         await pilot.pause()
         text = str(app.screen.query_one(Static).content)
-        for tooltip in ("Copy the choice as a command line", "Narrow the list by typing", "The step before"):
+        for tooltip in ("Copy the choice as a command line", "Filter the list", "Previous step; keeps answers"):
             assert tooltip in text
         await pilot.press("escape")
         assert isinstance(app.screen, WizardScreen)
 
 
-async def test_every_key_has_an_id_and_says_what_it_does(app: LlmbApp) -> None:
+async def test_every_key_has_an_id_and_a_tooltip(app: LlmbApp) -> None:
     async with app.run_test(size=SIZE) as pilot:
         wizard = await loaded(pilot)
         for number in "1234567":
@@ -375,7 +375,7 @@ async def test_every_key_has_an_id_and_says_what_it_does(app: LlmbApp) -> None:
                     assert binding.tooltip, binding
 
 
-async def test_a_click_chooses_and_does_not_go_on(app: LlmbApp) -> None:
+async def test_click_chooses_and_stays_at_the_step(app: LlmbApp) -> None:
     async with app.run_test(size=SIZE) as pilot:
         wizard = await loaded(pilot)
         await pilot.click("#workload ChoiceList", offset=(5, 2))
@@ -396,7 +396,7 @@ async def test_the_palette_offers_what_the_keys_do(app: LlmbApp) -> None:
         assert step_of(pilot) is StepId.REVIEW
 
 
-async def test_what_is_on_a_cluster_opens_from_its_step(app: LlmbApp) -> None:
+async def test_disk_screen_opens_from_the_cluster_step(app: LlmbApp) -> None:
     profile = SlurmProfile(
         "eos", "127.0.0.1", "acct", "batch", "/lustre", port=9, known_hosts="/nonexistent", user="me"
     )
@@ -404,7 +404,7 @@ async def test_what_is_on_a_cluster_opens_from_its_step(app: LlmbApp) -> None:
         wizard = await loaded(pilot)
         await pilot.press("4", "d")
         assert app.screen is wizard
-        assert "No cluster is chosen yet." in [note.message for note in app._notifications]
+        assert "Choose a cluster first." in [note.message for note in app._notifications]
     app.services.clusters.save(profile)
     again = LlmbApp(app.services)
     async with again.run_test(size=SIZE) as pilot:
@@ -416,7 +416,7 @@ async def test_what_is_on_a_cluster_opens_from_its_step(app: LlmbApp) -> None:
         await until(pilot, lambda: again.screen is wizard, "the wizard is back")
 
 
-async def test_a_run_is_wanted_again_from_the_list_with_its_own_answers(app: LlmbApp) -> None:
+async def test_run_again_from_the_list_takes_the_runs_answers(app: LlmbApp) -> None:
     chosen = replace(PLAN.selection, scale=128, steps=60)
     app.services.runs.save(make_run("before", plan=replace(PLAN, selection=chosen), job_state="COMPLETED"))
     async with app.run_test(size=SIZE) as pilot:
@@ -427,7 +427,7 @@ async def test_a_run_is_wanted_again_from_the_list_with_its_own_answers(app: Llm
         await until(pilot, lambda: app.screen is wizard, "the wizard is back")
         assert step_of(pilot) is StepId.SCALE
         assert plan_of(wizard).selection == chosen
-        assert "cluster eos is not saved" in " ".join(note.message for note in app._notifications)
+        assert "cluster eos is no longer saved" in " ".join(note.message for note in app._notifications)
 
 
 async def test_runs_open_over_the_wizard_and_close_again(app: LlmbApp) -> None:

@@ -1,4 +1,4 @@
-"""What a key costs: one plan, one derivation, nothing for a widget that it does not change. And what no key costs."""
+"""Work per key: one plan, one derivation, no update of unchanged widgets; and timers without a key."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from textual.widgets import Input, Static
 from llmb_tui.plan.make import plan
 from llmb_tui.services import Services
 from llmb_tui.ui.app import LlmbApp
-from llmb_tui.ui.dialogs import Help
+from llmb_tui.ui.dialogs import HelpDialog
 from llmb_tui.ui.screens.jobs import JobsScreen
 from llmb_tui.ui.screens.wizard import WizardScreen
 from llmb_tui.ui.widgets.choices import ChoiceList
@@ -34,8 +34,8 @@ from tests.ui.wizard.found_states import EOS, draft_of
 pytestmark = pytest.mark.every_frame
 
 
-def counted(monkeypatch: pytest.MonkeyPatch, calls: Counter[str], owner: Any, name: str) -> None:
-    """Note each call of a function; a method notes the widget too."""
+def count_calls(monkeypatch: pytest.MonkeyPatch, calls: Counter[str], owner: Any, name: str) -> None:
+    """Count the calls of a function; those of a method are counted per widget."""
     original: Callable[..., Any] = getattr(owner, name)
 
     def noting(*given: Any, **named: Any) -> Any:
@@ -47,12 +47,12 @@ def counted(monkeypatch: pytest.MonkeyPatch, calls: Counter[str], owner: Any, na
     monkeypatch.setattr(owner, name, noting)
 
 
-def counted_everywhere(monkeypatch: pytest.MonkeyPatch, calls: Counter[str], function: Callable[..., Any]) -> None:
-    """Note each call of a function, but those that the chart makes for its other scales."""
+def count_all_calls(monkeypatch: pytest.MonkeyPatch, calls: Counter[str], function: Callable[..., Any]) -> None:
+    """Count the calls of a function, except those that the chart makes for its other scales."""
     rooms = [module for name, module in sys.modules.items() if name.startswith(("llmb_tui.wizard", "llmb_tui.ui"))]
     for module in rooms:
         for name in [name for name, value in vars(module).items() if value is function]:
-            counted(monkeypatch, calls, module, name)
+            count_calls(monkeypatch, calls, module, name)
 
 
 async def test_a_scroll_is_one_frame(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,7 +61,7 @@ async def test_a_scroll_is_one_frame(services: Services, monkeypatch: pytest.Mon
     async with app.run_test(size=(80, 24)) as pilot:
         await loaded(pilot)
         await pilot.press("question_mark")
-        await until(pilot, lambda: isinstance(app.screen, Help), "help is open")
+        await until(pilot, lambda: isinstance(app.screen, HelpDialog), "help is open")
         await pilot.pause()
         scroller = next(widget for widget in app.screen.walk_children(Widget) if widget.max_scroll_y > 0)
         scroller.scroll_end()
@@ -85,7 +85,7 @@ async def test_a_key_plans_once_and_derives_once(
         wizard.query_one(focused).focus()
         await pilot.pause()
         for function in (plan, with_defaults, propose):
-            counted_everywhere(monkeypatch, calls, function)
+            count_all_calls(monkeypatch, calls, function)
         await pilot.press(key)
     assert calls == {"plan": 1, "with_defaults": 1, "propose": 1}
 
@@ -116,7 +116,7 @@ async def test_a_key_is_painted_at_once_with_its_chart(app: LlmbApp, monkeypatch
         await pilot.press("3", "down", "up")
         await pilot.pause()
         before = wizard.query_one(Preview).points
-        counted(monkeypatch, painted, Compositor, "render_update")
+        count_calls(monkeypatch, painted, Compositor, "render_update")
         await pilot.press("down")
         await until(pilot, lambda: wizard.query_one(Preview).points != before, "the chart is another")
         await pilot.pause()
@@ -134,9 +134,9 @@ async def test_a_key_makes_the_figures_once_and_touches_no_other_part(
         wizard.query_one("#steps").focus()
         await pilot.press("7")
         await pilot.pause()
-        counted(monkeypatch, calls, PlanFigures, "rows")
-        counted(monkeypatch, calls, Static, "update")
-        counted(monkeypatch, calls, Widget, "refresh")
+        count_calls(monkeypatch, calls, PlanFigures, "rows")
+        count_calls(monkeypatch, calls, Static, "update")
+        count_calls(monkeypatch, calls, Widget, "refresh")
         await pilot.press("5")
         await pilot.pause()
         seen = dict(calls)
@@ -151,8 +151,8 @@ async def test_a_key_makes_the_rows_of_a_list_that_it_changes(app: LlmbApp, monk
         await pilot.press("3", "down", "up")
         await pilot.pause()
         for kind in (ChoiceList, Rail, KeyBar):
-            counted(monkeypatch, made, kind, "render_line")
-        counted(monkeypatch, made, Input, "refresh")
+            count_calls(monkeypatch, made, kind, "render_line")
+        count_calls(monkeypatch, made, Input, "refresh")
         await pilot.press("down")
         await pilot.pause()
     assert made == {"render_line of ChoiceList#None": 2, "render_line of Rail#None": 1}
@@ -172,10 +172,10 @@ async def test_frames_of_changes_add_up_to_the_whole_screen(
             assert frames.cells == frames.whole(), key
 
 
-async def test_a_chart_that_is_turned_to_after_the_script_was_scrolled_is_painted(
+async def test_chart_shown_after_scrolling_the_script_is_painted(
     app: LlmbApp, services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its parts are asked for their sizes between two layouts."""
+    """Sizes of its parts are queried between two layouts."""
     services.clusters.save(EOS)
     frames = Frames(app, monkeypatch)
     async with app.run_test(size=(120, 30)) as pilot:
@@ -188,33 +188,33 @@ async def test_a_chart_that_is_turned_to_after_the_script_was_scrolled_is_painte
             assert frames.cells == frames.whole(), key
 
 
-def goes_on(timer: Any) -> bool:
-    """By what Textual keeps of it; one that has rung is kept too."""
+def is_active(timer: Any) -> bool:
+    """Whether a timer is active. Textual also keeps timers that have fired."""
     return timer._active.is_set() and not (timer._task and timer._task.done())
 
 
-def ticking(screen: Screen[Any]) -> list[str]:
-    """Timers of a screen, and of all that is on it, that go on."""
+def active_timers(screen: Screen[Any]) -> list[str]:
+    """Active timers of a screen and its widgets."""
     return [
         f"{type(node).__name__} {timer!r}"
         for node in screen.walk_children(with_self=True)
         for timer in node._timers
-        if goes_on(timer)
+        if is_active(timer)
     ]
 
 
-async def test_nothing_ticks_where_nobody_looks(app: LlmbApp) -> None:
+async def test_no_timer_runs_on_a_hidden_screen(app: LlmbApp) -> None:
     async with app.run_test(size=SIZE) as pilot:
         wizard = await loaded(pilot)
-        assert ticking(wizard)
+        assert active_timers(wizard)
         await pilot.press("J")
         await on_top(pilot, JobsScreen)
         jobs = app.screen
-        await until(pilot, lambda: not ticking(wizard), "the wizard rests")
-        assert ticking(jobs)
+        await until(pilot, lambda: not active_timers(wizard), "the wizard rests")
+        assert active_timers(jobs)
         await pilot.press("question_mark")
-        await on_top(pilot, Help)
-        await until(pilot, lambda: not ticking(jobs), "the list rests")
+        await on_top(pilot, HelpDialog)
+        await until(pilot, lambda: not active_timers(jobs), "the list rests")
         await pilot.press("escape", "escape")
         await on_top(pilot, WizardScreen)
-        assert ticking(wizard)
+        assert active_timers(wizard)

@@ -1,4 +1,4 @@
-"""Pictures of the wizard: each step in a small terminal, some in a usual one, the themes, and the dialogs.
+"""Pictures of the wizard: each step on a small terminal, some on a usual one, themes and dialogs.
 
 `python -m pytest tests/ui/wizard --snapshot-update` draws them again; look at each one before keeping it.
 """
@@ -23,7 +23,7 @@ from llmb_tui.ui.dialogs import Failure, HostKey, Secret
 from llmb_tui.ui.screens.cluster_editor import ClusterEditor
 from llmb_tui.ui.screens.wizard import WizardScreen
 from llmb_tui.ui.widgets.texts import Paragraphs
-from llmb_tui.wizard.events import Submitted
+from llmb_tui.wizard.events import RunSubmitted
 from llmb_tui.wizard.state import ClusterState
 from tests.kit.pilot import (
     NEMOTRON,
@@ -84,12 +84,12 @@ async def at_new_cluster(pilot: Pilot[None]) -> None:
 
 
 async def on_eos(pilot: Pilot[None], step: str, cluster: ClusterState) -> WizardScreen:
-    """A step once this is known of the saved cluster."""
+    """Show a step with this state of the saved cluster."""
     await at_scale(pilot)
     await pilot.press("right", "c")
     wizard = wizard_of(pilot)
     link = wizard.query_one("#link", Paragraphs)
-    await until(pilot, lambda: wizard.bar.link == "failed" and len(link.parts) > 1, "the look at nothing has failed")
+    await until(pilot, lambda: wizard.bar.link == "failed" and len(link.parts) > 1, "the probe has failed")
     await know(pilot, wizard, cluster)
     await pilot.press(step)
     await pilot.pause()
@@ -121,7 +121,7 @@ async def at_run(pilot: Pilot[None]) -> None:
     run = replace(draft_of(plan_of(wizard)).run, submission="submitted", job_ids=("48123",))
     cast("LlmbApp", pilot.app).services.runs.save(replace(run, job_state="COMPLETED"))
     await pilot.press("6")
-    wizard.dispatch(Submitted(request_of(wizard), run))
+    wizard.dispatch(RunSubmitted(request_of(wizard), run))
     await until(pilot, lambda: pilot.app.screen is not wizard, "the run's screen opens by itself")
     await pilot.press("escape")
     await until(pilot, lambda: pilot.app.screen is wizard, "the wizard is back")
@@ -213,15 +213,15 @@ async def test_a_secret_is_dots(app: LlmbApp) -> None:
         assert "secret" not in text
 
 
-async def test_without_a_cluster_it_is_said_how_to_enter_one(app: LlmbApp) -> None:
+async def test_cluster_step_without_a_cluster_shows_how_to_add_one(app: LlmbApp) -> None:
     async with app.run_test(size=SMALL) as pilot:
         await at_scale(pilot)
         await pilot.press("right")
         await pilot.pause()
-        assert rows(app)[2:5] == [" Saved clusters", "", " No cluster is chosen: n enters a new one."]
+        assert rows(app)[2:5] == [" Saved clusters", "", " No cluster is chosen.   n: add a cluster"]
 
 
-async def test_a_cluster_that_does_not_answer_says_why_and_what_to_do(services: Services) -> None:
+async def test_unreachable_cluster_shows_reason_and_fix(services: Services) -> None:
     services.clusters.save(EOS)
     error = LlmbError("eos does not answer.", "Connection refused.", "Check the host and the port, then press c.")
     app = LlmbApp(services)
@@ -231,12 +231,12 @@ async def test_a_cluster_that_does_not_answer_says_why_and_what_to_do(services: 
         assert [row.strip() for row in rows(app)[5:9]] == ["✗ no connection", error.what, error.why, error.fix]
 
 
-async def test_the_keys_are_seen_beside_a_script_that_fills_the_screen(services: Services) -> None:
+async def test_keys_are_visible_with_a_script_that_fills_the_screen(services: Services) -> None:
     services.clusters.save(EOS)
     app = LlmbApp(services)
     async with app.run_test(size=SMALL) as pilot:
         await at_review(pilot)
         await pilot.press("z")
         await pilot.pause()
-        assert "What will run" not in on_screen(app)
+        assert "band" not in on_screen(app)
         assert "z Zoom" in rows(app)[-1]

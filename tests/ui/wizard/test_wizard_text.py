@@ -1,4 +1,4 @@
-"""Text of any origin is shown as it is: no markup is read, nothing reaches the terminal as an escape."""
+"""Text of any origin is shown unchanged: no markup is parsed, no escape sequence reaches the terminal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.dialogs import Failure, HostKey, Secret
 from llmb_tui.ui.text import notify
 from llmb_tui.ui.widgets.preview import Preview
-from llmb_tui.wizard.events import Failed
+from llmb_tui.wizard.events import TaskFailed
 from llmb_tui.wizard.state import ClusterState
 from tests.kit.pilot import choose, know, loaded, on_screen, request_of, until
 from tests.ui.run.conftest import Host
@@ -33,7 +33,7 @@ def is_harmless(app: App[Any], sink: str) -> None:
     assert "AAAA" not in text, sink
 
 
-async def test_what_a_cluster_says(services: Services) -> None:
+async def test_text_from_a_cluster_is_harmless(services: Services) -> None:
     services.clusters.save(EOS)
     app = LlmbApp(services)
     check = Check("disk", NASTY, "failed", NASTY, NASTY, NASTY)
@@ -42,7 +42,7 @@ async def test_what_a_cluster_says(services: Services) -> None:
         wizard = await loaded(pilot)
         await choose(pilot, "workload", "nemotron4@25.04/15b")
         await pilot.press("4", "c")
-        await until(pilot, lambda: wizard.bar.link == "failed", "the look at nothing has failed")
+        await until(pilot, lambda: wizard.bar.link == "failed", "the probe has failed")
         await pilot.pause()
         plan = wizard.query_one(Preview).figures.plan
         assert plan is not None
@@ -53,7 +53,7 @@ async def test_what_a_cluster_says(services: Services) -> None:
             "check": (replace(ready, preflight=Preflight((check,))), "4"),
             "probe": (ClusterState(link="failed", unreachable=error), "4"),
             "install": (replace(ready, steps=(StepState("a", NASTY, "failed", NASTY, NASTY),)), "5"),
-            "install trouble": (replace(ready, error=error, failed="install"), "5"),
+            "install trouble": (replace(ready, error=error, failed_task="install"), "5"),
             "script": (replace(ready, prepared=draft), "6"),
         }
         for sink, (cluster, step) in known.items():
@@ -62,7 +62,7 @@ async def test_what_a_cluster_says(services: Services) -> None:
             await pilot.pause()
             is_harmless(app, sink)
         await know(pilot, wizard, ready)
-        wizard.dispatch(Failed(request_of(wizard), "submit", error))
+        wizard.dispatch(TaskFailed(request_of(wizard), "submit", error))
         await pilot.pause()
         is_harmless(app, "submit")
 

@@ -1,4 +1,4 @@
-"""What the tests of NVIDIA's scripts do again and again, by keyboard, and a cluster that lets everybody in."""
+"""Keyboard steps and stand-ins that the tests of NVIDIA's scripts share."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LOST = Check("commits", "Required commits", "failed", f"{NOT_THERE} It may not b
 
 
 class OpenSession:
-    """Lets everybody in unless it is `lost`, and notes who was asked to answer for the person."""
+    """A session that accepts every login unless it is `lost`, and records the prompters that it got."""
 
     banner = ""
     profile = EOS
@@ -53,15 +53,15 @@ class OpenSession:
             raise self.lost
 
     def ping(self) -> None:
-        """It answers."""
+        """Answer."""
 
     def run_script(self, *_: object, **__: object) -> Completed:
-        """No key is there."""
+        """Report that no API key exists."""
         return Completed(0, "none none\nnone none\n", "")
 
 
 class OpenClusters(Still):
-    """All of them are one."""
+    """Clusters that all share one session."""
 
     def __init__(self, places: UserPaths) -> None:
         super().__init__(places.clusters, look_every_s=10.0)
@@ -74,7 +74,7 @@ class OpenClusters(Still):
 
 
 class OpenLauncher(Launcher):
-    """Finds what a test says, and notes for which procedure it was asked."""
+    """A launcher with the findings that a test sets. It records the procedures that it was called for."""
 
     def __init__(self, services: Services) -> None:
         super().__init__(
@@ -91,7 +91,7 @@ class OpenLauncher(Launcher):
         self.may_answer.set()
         self.installed: tuple[StepState, ...] = ()
         self.public: Check | None = None
-        """What an early look for commits finds, unless it has that trouble."""
+        """Result of the early check of commits, unless `trouble` is set."""
         self.error: LlmbError | None = None
 
     def run(self, *_: object) -> tuple[StepState, ...]:
@@ -119,7 +119,7 @@ class OpenLauncher(Launcher):
 
 
 class Open(Services):
-    """Whose cluster lets everybody in."""
+    """Services whose cluster accepts every login."""
 
     def __init__(self, places: UserPaths) -> None:
         super().__init__(places)
@@ -136,14 +136,14 @@ async def at_procedures(pilot: Pilot[None], workload: str = LLAMA) -> WizardScre
 
 
 async def at_review(pilot: Pilot[None], wizard: WizardScreen, *keys: str) -> None:
-    """Review of NVIDIA's scripts, once the cluster was looked at and the install is whole."""
+    """Go to Review of NVIDIA's scripts, with the cluster checked and the install complete."""
     services = cast("LlmbApp", pilot.app).services
     assert isinstance(services, Open)
     services.stand_in.installed = INSTALLED
     await pilot.press(*keys, "4", "c")
-    await until(pilot, lambda: wizard.bar.link == "connected", "the cluster is looked at")
+    await until(pilot, lambda: wizard.bar.link == "connected", "the cluster is connected")
     await until(pilot, lambda: marks(pilot)[StepId.CLUSTER] == "done", "the checks are made")
-    await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "the install is whole")
+    await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "the install is complete")
     await pilot.press("6")
     await until(pilot, lambda: "copy" in actions(wizard) and "submit" in actions(wizard), "the command is there")
     await pilot.pause()

@@ -7,12 +7,12 @@ from textual.widgets import Static
 
 from llmb_tui.services import Services
 from llmb_tui.ui.app import LlmbApp
-from llmb_tui.ui.dialogs import Confirm
+from llmb_tui.ui.dialogs import ConfirmDialog
 from llmb_tui.ui.screens.run import RunScreen
 from llmb_tui.wizard.steps import StepId
 from tests.kit.pilot import marks, on_top, shown_run_state, until
 from tests.rig.upstream.conftest import MakeOperator
-from tests.rig.upstream.test_from_nothing_to_a_verdict import GROK
+from tests.rig.upstream.test_upstream_verbs_on_rig import GROK
 from tests.rig.upstream.upstream_operator import remote_log, spec_of
 from tests.ui.wizard.upstream_pilot import at_procedures, chosen
 
@@ -44,7 +44,7 @@ async def test_grok1_of_25_02(make_operator: MakeOperator) -> None:
         await until(pilot, lambda: "sbatch -A llmbench" in str(script.content), "the command is there")
         command = str(script.content)
         await pilot.press("enter")
-        await on_top(pilot, Confirm)
+        await on_top(pilot, ConfirmDialog)
         await pilot.press("y")
         await on_top(pilot, RunScreen)
         await until(pilot, lambda: shown_run_state(pilot).stage == "done", "the run is done")

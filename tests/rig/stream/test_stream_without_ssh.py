@@ -1,4 +1,4 @@
-"""The program on the login node itself: the same stream without SSH. It needs no rig."""
+"""The same stream without SSH: the program runs on the login node itself. It needs no rig."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ def groups_with(text: str) -> set[int]:
     return {int(line.split()[0]) for line in listed.splitlines() if text in line and str(WRITER) not in line}
 
 
-def test_the_stream_goes_on_however_often_its_command_is_killed(tmp_path: Path, tell: Callable[[str], None]) -> None:
+def test_the_stream_continues_however_often_its_command_is_killed(
+    tmp_path: Path, print_at_end: Callable[[str], None]
+) -> None:
     task_dir = tmp_path / "task"
     task_dir.mkdir()
     log, copy = log_in(task_dir), tmp_path / "run" / "log"
@@ -43,7 +45,7 @@ def test_the_stream_goes_on_however_often_its_command_is_killed(tmp_path: Path, 
                 kills += 1
     following.wait_until_copied(log)
     following.end()
-    tell(f"stream, without SSH: {kills} kills, {log.stat().st_size:,} bytes")
+    print_at_end(f"stream, without SSH: {kills} kills, {log.stat().st_size:,} bytes")
     assert kills
     assert copy.read_bytes() == log.read_bytes()
     until(lambda: not groups_with(str(log)), "nothing is left")

@@ -1,4 +1,4 @@
-"""A run that is over and copied needs its cluster no more: it may be out of reach, or not saved here."""
+"""A finished and copied run no longer needs its cluster, which may be unreachable or removed here."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from llmb_tui.watch.runs_feed import RunsFeed
 from llmb_tui.watch.state import RunState
 from tests.kit.runs import NEMOTRON, make_run
 
-# Nothing listens there.
+# Nothing listens on its port.
 EOS = SlurmProfile("eos", "127.0.0.1", "acct", "batch", "/lustre", port=9, user="me", ssh_config=NO_SSH_CONFIG)
 STEP = "Training epoch 0, iteration {0}/49 | global_step: {0} | train_step_timing in s: {1}\n"
 SUITE = "s251123080000aaaa"
@@ -28,7 +28,7 @@ SUITE = "s251123080000aaaa"
 
 @pytest.fixture(params=["out of reach", "not saved"])
 def services(request: pytest.FixtureRequest, user_places: UserPaths, monkeypatch: pytest.MonkeyPatch) -> Services:
-    """Of a machine from which the cluster cannot be asked."""
+    """Services on a machine from which the cluster cannot be reached."""
 
     def wait(*_: object) -> None:
         raise AssertionError("it waits for a cluster that does not come back")
@@ -61,7 +61,7 @@ def remember(services: Services, run: Run, steps: int = 50, seconds: float = 1.9
     ],
 )
 @pytest.mark.parametrize("accounting", [True, False])
-def test_watch_answers_how_it_ended(
+def test_watch_prints_the_end_of_a_finished_run(
     services: Services,
     capsys: pytest.CaptureFixture[str],
     *,
@@ -77,13 +77,13 @@ def test_watch_answers_how_it_ended(
         (services.runs.folder("over") / ACCOUNTING).write_text("48123\n")
     for once in ((), ("--once",)):
         assert main(["watch", "over", *once, "--json"]) == code
-        said = capsys.readouterr()
-        assert (json.loads(said.out)["state"], said.err) == (word, "")
+        printed = capsys.readouterr()
+        assert (json.loads(printed.out)["state"], printed.err) == (word, "")
         assert main(["watch", "over", *once]) == code
         assert word in capsys.readouterr().out
 
 
-def test_a_run_that_never_got_a_job_needs_none_either(services: Services, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_without_a_job_needs_no_cluster(services: Services, capsys: pytest.CaptureFixture[str]) -> None:
     services.runs.save(make_run("none", submission="refused", job_ids=(), job_state=None, note="Slurm refused it."))
     for words in (["watch", "none"], ["watch", "none", "--once"]):
         assert main([*words, "--json"]) == 4
@@ -94,22 +94,22 @@ def test_a_run_that_never_got_a_job_needs_none_either(services: Services, capsys
 
 
 @pytest.mark.parametrize("follow", [(), ("-f",)])
-def test_logs_prints_what_is_here(
+def test_logs_prints_the_local_copy(
     services: Services, follow: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
     remember(services, over())
     assert main(["logs", "over", *follow]) == 0
-    said = capsys.readouterr()
-    assert (len(said.out.splitlines()), said.err) == (50, "")
+    printed = capsys.readouterr()
+    assert (len(printed.out.splitlines()), printed.err) == (50, "")
     remember(services, over("empty", "FAILED"), 0)
     assert main(["logs", "empty", *follow]) == 0
-    assert "no line of its log is here" in capsys.readouterr().err
+    assert "has no line of its log" in capsys.readouterr().err
 
 
-def test_of_a_log_that_was_not_copied_whole_logs_says_so_and_watch_knows_the_end(
+def test_an_incomplete_copy_is_reported_by_logs_and_enough_for_watch(
     services: Services, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The last step is here, and what the training printed after it is not."""
+    """The copy has the last step, but not the lines after it."""
     remember(services, replace(over(), log_read=False))
     assert main(["logs", "over"]) in (1, 2)
     assert capsys.readouterr().err
@@ -117,20 +117,20 @@ def test_of_a_log_that_was_not_copied_whole_logs_says_so_and_watch_knows_the_end
 
 
 @pytest.mark.parametrize("read_only", [(), ("--read-only",)])
-def test_cancel_finds_nothing_to_cancel(
+def test_a_finished_run_is_not_cancelled(
     services: Services, read_only: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
     remember(services, replace(over(), cancel=Cancel("48123", 0.0, "not carried out")))
     for yes in ((), ("--yes",)):
         assert main(["cancel", "over", *yes, "--json", *read_only]) == 0
-        said = capsys.readouterr()
-        assert json.loads(said.out) == {"id": "over", "cancelled": []}
-        assert "it ended as COMPLETED" in said.err
+        printed = capsys.readouterr()
+        assert json.loads(printed.out) == {"id": "over", "cancelled": []}
+        assert "it ended as COMPLETED" in printed.err
     assert main(["cancel", "over"]) == 0
     assert "Job 48123 was over already: nothing was cancelled." in capsys.readouterr().err
 
 
-def test_what_is_not_over_still_needs_its_cluster(services: Services, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_active_run_needs_its_cluster(services: Services, capsys: pytest.CaptureFixture[str]) -> None:
     remember(services, make_run("going"), 10)
     remember(services, make_run("unread", job_state="COMPLETED", log_read=False), 10)
     for words in (["cancel", "going", "--yes"], ["watch", "going", "--once"], ["watch", "unread", "--once"]):
@@ -139,23 +139,23 @@ def test_what_is_not_over_still_needs_its_cluster(services: Services, capsys: py
     assert main(["logs", "unread"]) in (1, 2)
 
 
-def test_a_suite_that_is_over(services: Services, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_finished_suite_needs_no_cluster(services: Services, capsys: pytest.CaptureFixture[str]) -> None:
     suite = make_suite("mine", "eos", [(NEMOTRON, "direct")] * 2)
-    rows = tuple(replace(row, run_id=f"row{at}") for at, row in enumerate(suite.rows))
+    rows = tuple(replace(row, run_id=f"row{index}") for index, row in enumerate(suite.rows))
     services.suites.save(replace(suite, id=SUITE, rows=rows))
     remember(services, over("row0"))
     remember(services, over("row1", "FAILED"), 10)
     for once in ((), ("--once",)):
         assert main(["suite", "watch", SUITE, *once, "--json"]) == 4
-        said = capsys.readouterr()
-        assert (json.loads(said.out)["id"], said.err) == (SUITE, "")
+        printed = capsys.readouterr()
+        assert (json.loads(printed.out)["id"], printed.err) == (SUITE, "")
     assert main(["suite", "cancel", SUITE, "--yes", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["cancelled"] == []
     services.runs.save(replace(over("row1", "FAILED"), log_read=False))
     assert main(["suite", "watch", SUITE, "--once"]) in (1, 2), "the rest of its log is on the cluster"
 
 
-def test_what_a_cluster_still_has_of_it_is_asked_for_once(
+def test_missing_data_of_a_finished_run_is_read_once(
     user_places: UserPaths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     services = Services(user_places)
@@ -173,4 +173,4 @@ def test_what_a_cluster_still_has_of_it_is_asked_for_once(
     for _ in range(2):
         assert main(["watch", "over", "--once", "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["state"] == "done"
-    assert asked == [None], "nobody is asked for a password to hear how a run has ended"
+    assert asked == [None], "the end of a run is shown without a question"

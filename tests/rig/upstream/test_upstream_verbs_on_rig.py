@@ -13,6 +13,7 @@ import pytest
 
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.selection import Selection
+from tests.kit.reasons import OUT_OF_GPU_MEMORY, training_reason
 from tests.kit.waiting import until
 from tests.recipes.outside import Outside
 from tests.rig.upstream.conftest import MakeOperator
@@ -86,9 +87,9 @@ def test_llama31_of_25_04_and_its_profile(make_operator: MakeOperator, monkeypat
     assert (final["state"], final["steps_done"], final["verdict"]["result"]) == ("done", 25, "WARN")
     assert "profiled" in " ".join(final["verdict"]["reasons"])
     assert operator.copy(run).read_bytes() == remote_log(run).read_bytes()
-    said = (Path(spec_of(run).folder) / "output").read_text() + operator.verb("logs", run.id)
+    output = (Path(spec_of(run).folder) / "output").read_text() + operator.verb("logs", run.id)
     kept = [path.read_text() for path in operator.places.state.rglob("*") if path.is_file()]
-    assert not any(operator.outside.hub_token in text for text in (said, *kept))
+    assert not any(operator.outside.hub_token in text for text in (output, *kept))
 
     selection = Selection("llama3.1", "25.04", "8b", "h100", "bf16", 8)
     run = operator.launch(selection, "ENABLE_PROFILE=true", "ENABLE_NCCLTRACE=true")
@@ -127,11 +128,11 @@ def test_grok1_of_25_02_that_passes_that_fails_and_that_is_cancelled(make_operat
     results = Path(operator.install) / "published/grok1-25.02/results/25.02/bf16/314b/8"
     assert remote_log(run) == results / f"log-nemo_grok1_314b_8_{run.job_ids[0]}.out"
     passes(operator, run)
-    says_why_it_failed(operator)
-    ends_where_it_is_cancelled(operator)
+    check_reason_of_failure(operator)
+    check_cancelled_run(operator)
 
 
-def says_why_it_failed(operator: Operator) -> None:
+def check_reason_of_failure(operator: Operator) -> None:
     """That does not stand in the log of a training by Hydra, but in the file beside it."""
     with operator.rig.knob("faults/fail-at-step", "7"):
         run = operator.submit(GROK)
@@ -140,15 +141,15 @@ def says_why_it_failed(operator: Operator) -> None:
     assert b"out of memory" not in operator.copy(run).read_bytes()
     assert final.progress.failure is not None
     assert "torch.OutOfMemoryError: CUDA out of memory." in final.progress.failure.line
-    assert final.why_failed == "A GPU ran out of memory."
-    said = operator.verb("watch", run.id, code=4).splitlines()
-    assert any(line.endswith("A GPU ran out of memory.") for line in said)
-    assert said[-1] == f"log: {operator.copy(run)}"
+    assert final.why_failed == training_reason(OUT_OF_GPU_MEMORY)
+    lines = operator.verb("watch", run.id, code=4).splitlines()
+    assert any(line.endswith(training_reason(OUT_OF_GPU_MEMORY)) for line in lines)
+    assert lines[-1] == f"log: {operator.copy(run)}"
     (result,) = operator.document("results", run.id, code=4)
-    assert (result["state"], result["verdict"]["reasons"][-1]) == ("failed", "A GPU ran out of memory.")
+    assert (result["state"], result["verdict"]["reasons"][-1]) == ("failed", training_reason(OUT_OF_GPU_MEMORY))
 
 
-def ends_where_it_is_cancelled(operator: Operator) -> None:
+def check_cancelled_run(operator: Operator) -> None:
     with operator.rig.knob("faults/hang-at-step", "20"):
         run = operator.submit(GROK)
         # srun passes a bar on in pieces of 1 KB, which are some steps.

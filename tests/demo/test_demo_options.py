@@ -63,8 +63,8 @@ def session(cluster: DemoCluster) -> Iterator[SlurmCluster]:
 def test_all_that_is_sent_is_offered_and_all_that_is_offered_is_sent(
     cluster: DemoCluster, session: SlurmCluster, record: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("llmb_tui.launch.install._LOOK_EVERY_S", 0.4)  # each look starts programs
-    monkeypatch.setattr("llmb_tui.launch.install._ASK_SLURM_EVERY_S", 0.0)
+    monkeypatch.setattr("llmb_tui.launch.install.LOOK_EVERY_S", 0.4)  # each look starts programs
+    monkeypatch.setattr("llmb_tui.launch.install.ASK_SLURM_EVERY_S", 0.0)
     ask_everything(cluster, session)
     sent = record.read_text()
     assert "does not offer" not in sent

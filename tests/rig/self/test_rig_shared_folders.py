@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.rig.cluster import Rig
 
 
-def test_a_lent_folder_is_read_by_who_cannot_get_there_and_written_by_nobody(login: Rig) -> None:
+def test_a_shared_folder_is_readable_without_access_to_its_parent_and_not_writable(login: Rig) -> None:
     closed = login.directory / "closed"
     closed.mkdir(mode=0o700)
     folder = closed / "with blanks"

@@ -1,4 +1,4 @@
-"""What tests tell about themselves beside passing or failing, as properties of their reports."""
+"""`reported_values`: values that tests report in addition to passing or failing, as properties of their reports."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 
-def told(terminalreporter: pytest.TerminalReporter, name: str) -> Iterator[object]:
-    """Every value that was told under a name. A test's last report has all of them."""
+def reported_values(terminalreporter: pytest.TerminalReporter, name: str) -> Iterator[object]:
+    """Yield every value that was reported under a name. A test's last report has all of its values."""
     for reports in terminalreporter.stats.values():
         for report in reports:
             if getattr(report, "when", "") == "teardown":

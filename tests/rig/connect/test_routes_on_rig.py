@@ -26,7 +26,7 @@ def _no_agent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
 
 
-def test_a_jump_host_leads_on_and_is_left_at_the_end(login: Rig) -> None:
+def test_a_jump_host_forwards_and_is_closed_at_the_end(login: Rig) -> None:
     connection = connect(login.profile("behind"), NonInteractivePrompter())
     assert connection.run(["id", "-un"]).stdout == "operator\n"
     assert connection.asks_nobody

@@ -23,7 +23,7 @@ def connection(node: LoginNode) -> Connection:
     return connect(node.profile(), NonInteractivePrompter())
 
 
-def begun(connection: Connection) -> Stream:
+def start_stream(connection: Connection) -> Stream:
     """A stream that goes on until its stdin ends."""
     stream = connection.stream(["sh", "-c", "echo up; cat; exit"])
     assert stream.read(10) == b"up\n"
@@ -31,13 +31,13 @@ def begun(connection: Connection) -> Stream:
 
 
 def test_a_stream_gives_way_to_a_command_and_may_begin_again(connection: Connection) -> None:
-    stream = begun(connection)
+    stream = start_stream(connection)
     assert connection.run(["echo", "here"], deadline_s=30).stdout == "here\n"
     with pytest.raises(StreamPreemptedError) as caught:
         stream.read(10)
     assert isinstance(caught.value, DisconnectedError)
     assert connection.alive
-    begun(connection).close()
+    start_stream(connection).close()
     connection.close()
 
 
@@ -51,8 +51,8 @@ def test_received_bytes_of_a_stream_are_returned_before_its_error(connection: Co
 
 
 def test_a_stream_has_its_turn_first(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(channel_slots, "_TURN_S", 3600.0)
-    stream = begun(connection)
+    monkeypatch.setattr(channel_slots, "TURN_S", 3600.0)
+    stream = start_stream(connection)
     with pytest.raises(DeadlineError):
         connection.run(["true"], deadline_s=1)
     assert stream.read(0.1) is None
@@ -60,9 +60,9 @@ def test_a_stream_has_its_turn_first(connection: Connection, monkeypatch: pytest
 
 
 def test_streams_take_turns_too(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(channel_slots, "_TURN_S", 0.1)
-    first = begun(connection)
-    second = begun(connection)
+    monkeypatch.setattr(channel_slots, "TURN_S", 0.1)
+    first = start_stream(connection)
+    second = start_stream(connection)
     with pytest.raises(StreamPreemptedError):
         first.read(10)
     assert second.read(0.1) is None
@@ -70,10 +70,10 @@ def test_streams_take_turns_too(connection: Connection, monkeypatch: pytest.Monk
 
 
 def test_the_oldest_stream_gives_way(node: LoginNode, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(channel_slots, "_TURN_S", 0.1)
+    monkeypatch.setattr(channel_slots, "TURN_S", 0.1)
     node.max_sessions = 3
     connection = connect(node.profile(), NonInteractivePrompter())
-    streams = [begun(connection) for _ in range(3)]
+    streams = [start_stream(connection) for _ in range(3)]
     connection.run(["true"], deadline_s=30)
     with pytest.raises(StreamPreemptedError):
         streams[0].read(10)
@@ -99,13 +99,13 @@ def test_the_number_of_sessions_after_a_refusal_is_forgotten_in_time(
     """Until then streams take turns; from then on nobody has to give way."""
     node.max_sessions = 1
     connection = connect(node.profile(), NonInteractivePrompter())
-    stream = begun(connection)
+    stream = start_stream(connection)
     connection.run(["true"], deadline_s=30)
     stream.close()
     node.max_sessions = 10
-    monkeypatch.setattr(channel_slots, "_TURN_S", 3600.0)
-    monkeypatch.setattr(channel_slots, "_BELIEVED_S", 0.0)
-    streams = [begun(connection), begun(connection)]
+    monkeypatch.setattr(channel_slots, "TURN_S", 3600.0)
+    monkeypatch.setattr(channel_slots, "BELIEVED_S", 0.0)
+    streams = [start_stream(connection), start_stream(connection)]
     assert [one.read(0.1) for one in streams] == [None, None]
     connection.close()
 

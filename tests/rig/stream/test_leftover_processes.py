@@ -51,7 +51,7 @@ def ours(rig: Rig) -> list[str]:
     return [process for process in rig.operator_processes() if not process.startswith("llmb-")]
 
 
-def assert_nothing_is_left(rig: Rig, within_s: float = GONE_WITHIN_S) -> None:
+def assert_nothing_remains(rig: Rig, within_s: float = GONE_WITHIN_S) -> None:
     """Looks once more at the end: one that began within the time may have seen what was gone when it was over."""
     with suppress(TimeoutError):
         until(lambda: not ours(rig), deadline_s=within_s)
@@ -62,7 +62,7 @@ def test_after_quitting(login: Rig, follow: Callable[[SlurmProfile], Following])
     following = follow(login.profile())
     assert ours(login)
     following.end()
-    assert_nothing_is_left(login)
+    assert_nothing_remains(login)
 
 
 def test_after_the_line_was_cut(login: Rig, line: Line, follow: Callable[[SlurmProfile], Following]) -> None:
@@ -70,7 +70,7 @@ def test_after_the_line_was_cut(login: Rig, line: Line, follow: Callable[[SlurmP
     assert ours(login)
     line.refuse()
     assert line.cut()
-    assert_nothing_is_left(login)
+    assert_nothing_remains(login)
 
 
 def test_after_the_program_was_killed(login: Rig, log: Path, tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_after_the_program_was_killed(login: Rig, log: Path, tmp_path: Path) -> 
     with followed_in_a_process(login.profile(), log.parent, tmp_path / "run"):
         until(lambda: copy.exists() and copy.read_bytes() == log.read_bytes(), "the log is copied")
         assert ours(login)
-    assert_nothing_is_left(login)
+    assert_nothing_remains(login)
 
 
 def test_after_a_line_that_hung_and_was_dropped(
@@ -89,7 +89,7 @@ def test_after_a_line_that_hung_and_was_dropped(
     following.end()
     assert ours(login), "the server cannot know yet"
     line.cut()
-    assert_nothing_is_left(login)
+    assert_nothing_remains(login)
 
 
 @pytest.mark.parametrize("limit", ["SILENCE_S", "LEASE_S"])
@@ -101,11 +101,11 @@ def test_a_line_that_hangs_for_ever_leaves_nothing_for_long(
     assert ours(login)
     line.hang()
     following.end()
-    assert_nothing_is_left(login, 4 + GONE_WITHIN_S)
+    assert_nothing_remains(login, 4 + GONE_WITHIN_S)
 
 
 @pytest.mark.parametrize("hangs", [True, False])
-def test_what_runs_the_looks_goes_with_its_line(
+def test_the_process_of_the_looks_ends_with_its_line(
     login: Rig, line: Line, monkeypatch: pytest.MonkeyPatch, hangs: bool
 ) -> None:
     monkeypatch.setattr(shell, "SILENCE_S", 2)
@@ -117,5 +117,5 @@ def test_what_runs_the_looks_goes_with_its_line(
         line.hang()
     else:
         session.close()
-    assert_nothing_is_left(login, 2 + GONE_WITHIN_S if hangs else GONE_WITHIN_S)
+    assert_nothing_remains(login, 2 + GONE_WITHIN_S if hangs else GONE_WITHIN_S)
     session.close()

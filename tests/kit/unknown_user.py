@@ -1,4 +1,4 @@
-"""A user id that the system knows nothing of, as in a container that is started with any."""
+"""`use_unknown_user_id`: a process without a home directory, as in a container that runs with any user id."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import pwd
 import pytest
 
 
-def make_homeless(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let this process have no home directory, by HOME or by its user id."""
+def use_unknown_user_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Remove HOME, and the home directory of this user id."""
 
     def unknown(uid: int) -> None:
         raise KeyError(f"getpwuid(): uid not found: {uid}")
