@@ -33,6 +33,7 @@ _VERBS = (
     ("note", "runs", "show or change the note and the tags of a run"),
     ("watch", "runs", "follow a run until it ends"),
     ("logs", "logs", "print the training log of a run, or a log file"),
+    ("explain", "explain", "show why a log ended as it did: the causes, the most likely first"),
     ("cancel", "runs", "cancel a run's job"),
     ("suspend", "runs", "suspend a run's job and release its nodes, if the cluster allows it"),
     ("resume", "runs", "resume a suspended job"),

@@ -225,6 +225,14 @@ def _logs(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("-f", "--follow", action="store_true", help=text)
 
 
+def _explain(sub: argparse.ArgumentParser) -> None:
+    from llmb_tui.diagnosis.rule import LOG_STAGES
+
+    sub.add_argument("log", metavar="FILE|RUN|-", help="a log file, a run of this machine, or - for stdin")
+    text = "what wrote the log: decides which failure rules apply (default: training)"
+    sub.add_argument("--stage", choices=LOG_STAGES, default="training", help=text)
+
+
 def _cancel(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "--yes", action="store_true", help="cancel without a confirmation; without a terminal none is asked for"
@@ -322,6 +330,7 @@ _FLAGS: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {
     "note": _note,
     "watch": _watch,
     "logs": _logs,
+    "explain": _explain,
     "cancel": _cancel,
     "results": _results,
     "compare": _compare,

@@ -82,7 +82,13 @@ def _load(path: Path) -> LoadedFile:
     faults = [((stage, index, *where), reason) for stage in STAGES for index, where, reason in _faults(rules, stage)]
     if faults:
         raise RuleError.at(path, text, *faults)
-    matchers = {stage: tuple(Matcher(rule, stage, rules.say) for rule in rules.of(stage)) for stage in STAGES}
+    matchers = {
+        stage: tuple(
+            Matcher(rule, stage, rules.say, f"{path.name}: {stage}[{index}]")
+            for index, rule in enumerate(rules.of(stage))
+        )
+        for stage in STAGES
+    }
     return LoadedFile(path, text, rules, matchers)
 
 
@@ -96,7 +102,7 @@ def _rule_faults(rule: Rule, stage: FailureStage) -> Iterator[tuple[KeyPath, str
     """Faults of a rule, beyond the types of its fields."""
     if not rule.words and not rule.patterns:
         yield (), "words or patterns are missing"
-    elif stage == "training" and not rule.words:
+    elif stage in ("any", "training") and not rule.words:
         yield (), "words are missing; a log is searched for words first"
     if "" in rule.words:
         yield ("words", rule.words.index("")), "is empty and would match every text"

@@ -7,9 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Literal, get_args
 
-FailureStage = Literal["submit", "launch", "install", "training", "job", "pending", "slurm", "workload"]
-"""Origin of the words: sbatch rejected a job; a launch script submitted no job; an install step; the log of a run;
-Slurm about an ended job; Slurm about a pending job; a failed Slurm command; Run:ai about a workload."""
+from llmb_tui.language.text import capital
+
+FailureStage = Literal["any", "submit", "launch", "install", "training", "job", "pending", "slurm", "workload"]
+"""Origin of the words: any log of `LOG_STAGES`; sbatch rejected a job; a launch script submitted no job; an install
+step; the log of a run; Slurm about an ended job; Slurm about a pending job; a failed Slurm command; Run:ai about a
+workload."""
+LogStage = Literal["install", "submit", "launch", "training"]
+LOG_STAGES: tuple[LogStage, ...] = get_args(LogStage)
+"""Stages whose logs are explained: the rules of `any` apply to each of them."""
 STAGES: tuple[FailureStage, ...] = get_args(FailureStage)
 Weight = Literal["end", "last words", "stopped", "symptom", "cause"]
 """Information in a line, least first: the run ended; last words of a program; who stopped it; a symptom; the cause."""
@@ -60,6 +66,7 @@ class RuleFile:
     """The rules of one file by stage, in order of precedence."""
 
     __pydantic_config__ = STRICT
+    any: tuple[Rule, ...] = ()
     submit: tuple[Rule, ...] = ()
     launch: tuple[Rule, ...] = ()
     install: tuple[Rule, ...] = ()
@@ -90,11 +97,32 @@ class Diagnosis:
     """Weight of a log line; the greatest wins."""
     key_would_help: KeyName | None = None
     """API key with which it may succeed."""
+    rank: int | None = None
+    """Rank of which a log line speaks; None if it names none."""
+    node: str | None = None
+
+    @property
+    def ends_a_run(self) -> bool:
+        """Whether the line says more than that something ended, so that its program does not continue."""
+        return self.weight > WEIGHTS.index("end") + 1
+
+    @property
+    def quotation(self) -> str:
+        """The line, after the rank and the node of which it speaks."""
+        place = place_words(self.rank, self.node)
+        return f"{capital(place)}: {self.line}" if place else self.line
 
     @property
     def sentences(self) -> str:
         """Reason and remedy as one text."""
         return f"{self.reason} {self.fix}".strip()
+
+
+def place_words(rank: int | None, node: str | None) -> str:
+    """A rank and a node in words; empty if neither is known."""
+    if rank is None:
+        return f"node {node}" if node else ""
+    return f"rank {rank} on {node}" if node else f"rank {rank}"
 
 
 FACTS: Mapping[FailureStage, frozenset[str]] = {
@@ -106,8 +134,8 @@ FACTS: Mapping[FailureStage, frozenset[str]] = {
 """Names for reasons and remedies of a stage, in addition to the groups of the patterns."""
 
 _FLAGS: Mapping[str, frozenset[FailureStage]] = {
-    "weight": frozenset({"training", "job"}),
-    "harmless": frozenset({"training"}),
+    "weight": frozenset({"any", "training", "job"}),
+    "harmless": frozenset({"any", "training"}),
     "exit_code": frozenset({"submit", "launch"}),
     "unreachable": frozenset({"submit", "launch"}),
     "key_would_help": frozenset({"install"}),

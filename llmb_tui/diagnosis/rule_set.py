@@ -16,18 +16,25 @@ Say = Mapping[str, Mapping[str, str]]
 class Matcher:
     """A compiled rule. Raises the errors of `re.compile` for an invalid pattern."""
 
-    def __init__(self, rule: Rule, stage: FailureStage, say: Say) -> None:
+    def __init__(self, rule: Rule, stage: FailureStage, say: Say, name: str) -> None:
         self.rule = rule
+        self.name = name
+        """File of the rule and its place there."""
         self._whole = stage == "pending"
         self._say = say
-        self._patterns = [re.compile(pattern) for pattern in rule.patterns]
+        flags = re.MULTILINE if stage in ("any", "training") else 0  # their texts are records of several lines
+        self._patterns = [re.compile(pattern, flags) for pattern in rule.patterns]
 
     def groups(self, text: str) -> Mapping[str, str] | None:
         """Texts of the pattern's groups, as they are shown; None if the text does not match."""
         if self.rule.words and not self._has_word(text):
             return None
+        return self.pattern_groups(text)
+
+    def pattern_groups(self, text: str) -> Mapping[str, str] | None:
+        """`groups` of a text that may lack the rule's words."""
         if not self._patterns:
-            return {}
+            return {} if not self.rule.words or self._has_word(text) else None
         for pattern in self._patterns:
             if match := pattern.fullmatch(text) if self._whole else pattern.search(text):
                 return {name: self._phrase(name, value or "") for name, value in match.groupdict().items()}
@@ -54,6 +61,7 @@ class Match:
     order: int
     """Number of rules before it."""
     groups: Mapping[str, str]
+    rule_name: str
 
     @property
     def weight(self) -> int:
@@ -76,13 +84,24 @@ class RuleSet:
         self.search_words = _shortest(word for rule in failures for word in rule.words)
         """If all rules have words, each matching line contains one of these. Searching megabytes for words is much
         faster than matching patterns."""
+        self.has_search_words = all(rule.words for rule in failures)
+        words = "|".join(re.escape(word.decode()) for word in self.search_words) if self.has_search_words else ""
+        self._has_word = re.compile(words)
 
     def match(self, text: str) -> Match | None:
         """The first rule that matches a clean text; None also for a harmless line."""
         for order, matcher in enumerate(self._matchers):
             if (groups := matcher.groups(text)) is not None:
-                return None if matcher.rule.harmless else Match(matcher.rule, text, order, groups)
+                return None if matcher.rule.harmless else Match(matcher.rule, text, order, groups, matcher.name)
         return None
+
+    def may_match(self, text: str) -> bool:
+        """Whether a text has a word that every text has which a rule with words matches."""
+        return self._has_word.search(text) is not None
+
+    def fits(self, order: int, text: str) -> bool:
+        """Whether a part of a record fits the rule with this number of rules before it."""
+        return self._matchers[order].pattern_groups(text) is not None
 
 
 def names_in(text: str) -> set[str]:

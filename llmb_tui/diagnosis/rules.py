@@ -6,7 +6,7 @@ A process has one set of rules, as it has one locale: the entry point names the 
 # ruff: noqa: PLC0415 - naming the directory must not load the rules
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,23 +26,35 @@ def use_own_rules(directory: Path, on_problem: Callable[[RuleError], None] = lam
     """
     global _own  # noqa: PLW0603 - see the module's docstring
     _own = directory, on_problem
+    _own_files.cache_clear()
     _active_rules.cache_clear()
 
 
 def rules(stage: FailureStage) -> RuleSet:
     """The rules of one stage."""
-    return _active_rules()[stage]
+    return _active_rules(stage)
+
+
+def log_rules(stage: FailureStage) -> RuleSet:
+    """The rules of a log of this stage: those of every stage, and its own."""
+    return _active_rules("any", stage)
 
 
 @cache
-def _active_rules() -> Mapping[FailureStage, RuleSet]:
-    from llmb_tui.diagnosis.load import load_rules
-    from llmb_tui.diagnosis.rule import STAGES
+def _active_rules(*stages: FailureStage) -> RuleSet:
     from llmb_tui.diagnosis.rule_set import RuleSet
 
-    own = load_rules([_own[0]], _own[1]) if _own else ()
-    files = (*own, *_builtin())
-    return {stage: RuleSet(matcher for file in files for matcher in file.matchers[stage]) for stage in STAGES}
+    sources = (_own_files(), _builtin())
+    return RuleSet(
+        matcher for files in sources for stage in stages for file in files for matcher in file.matchers[stage]
+    )
+
+
+@cache
+def _own_files() -> tuple[LoadedFile, ...]:
+    from llmb_tui.diagnosis.load import load_rules
+
+    return load_rules([_own[0]], _own[1]) if _own else ()
 
 
 @cache

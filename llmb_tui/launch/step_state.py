@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from llmb_tui.cluster.job_words import pending_reason
 from llmb_tui.diagnosis.rule import Diagnosis
-from llmb_tui.diagnosis.rules import rules
+from llmb_tui.diagnosis.rules import log_rules
 from llmb_tui.errors import LlmbError
 from llmb_tui.language.quantities import byte_size, duration
 from llmb_tui.language.states import InstallStatus
@@ -171,7 +171,7 @@ def _waits(probe: StepProbe) -> str:
 def explain(log: Iterable[str]) -> Diagnosis:
     """Why a step failed: the most specific known line of its log, or the last line without a reason."""
     lines = [line for raw in log if (line := clean_line(raw).strip())]
-    matches = [match for line in lines if (match := rules("install").match(line))]
+    matches = [match for line in lines if (match := log_rules("install").match(line))]
     if matches:
         return min(matches, key=lambda match: match.order).diagnosis()
     fix = "Read the step's log on the cluster. Install again: the step continues."

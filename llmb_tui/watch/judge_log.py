@@ -16,6 +16,8 @@ from llmb_tui.plan import make
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.request import read_request
 from llmb_tui.plan.selection import LAYOUT
+from llmb_tui.watch.explanation import explain_log
+from llmb_tui.watch.log_formats.registry import known_formats
 from llmb_tui.watch.log_reader import facts_of
 from llmb_tui.watch.log_result import LAST_STEP, LogResult
 from llmb_tui.watch.progress import fold
@@ -44,6 +46,11 @@ def log_result(
             reason = f"The plan file next to the log cannot be used: {error.what} {error.why}".rstrip()
     recipe = catalog.recipe(plan.selection.workload, plan.selection.release) if plan else None
     facts = facts_of(log.open, log.name, recipe.launch.kind if recipe else None)
+    if not facts.steps:
+        reason = f"No line of a training step was found. {known_formats()} {_why_it_failed(log)}".rstrip()
+        return LogResult(log, tuple(earlier), facts, plan, recipe.rule if recipe else LAST_STEP, None, None, reason)
+    if plan is None and not facts.step_times_s:
+        reason = f"The step lines of this log have no step time. {reason}"
     rule = recipe.rule if recipe else LAST_STEP
     verdict, step_time_s = None, facts.steps[-1].step_time_s if facts.steps else None
     checks: tuple[ValidityCheck, ...] = ()
@@ -60,6 +67,14 @@ def log_result(
         changed = changed_variables(log.run) if log.run else ()
         verdict = verdict and with_caveats(verdict, [f"{name} changed" for name in changed], progress)
     return LogResult(log, tuple(earlier), facts, plan, rule, step_time_s, verdict, reason, checks)
+
+
+def _why_it_failed(log: TrainingLog) -> str:
+    """Most likely cause of a log without steps; empty if it names none."""
+    with contextlib.suppress(OSError), log.open() as file:
+        for cause in explain_log(file, log.name).causes:
+            return f"{cause.what} {cause.fix} Its words: {cause.why}".replace("  ", " ")
+    return ""
 
 
 def _slow_signs(log: TrainingLog) -> tuple[str, ...]:

@@ -10,8 +10,9 @@ import re
 from math import isfinite
 
 from llmb_tui.catalog.recipe import LogFormatId
+from llmb_tui.diagnosis.causes import Cause
 from llmb_tui.diagnosis.rule import Diagnosis
-from llmb_tui.watch.failure import worst
+from llmb_tui.watch.failure import LogCauses
 from llmb_tui.watch.log_formats.record import LONGEST_RECORD
 from llmb_tui.watch.log_formats.registry import LOG_FORMATS
 from llmb_tui.watch.state import Statement, StatementKind, Step
@@ -51,9 +52,12 @@ class StepParser:
         self._step_end = 0  # offset after the first paint of the newest step
         self.pending: Step | None = None
         """Newest step as it was last painted, while it may still be repainted."""
-        self._failure: Diagnosis | None = None
+        self._causes: LogCauses | None = None
+        """Search of the lines since the newest step."""
         self._unsearched: list[bytes] = []
         """Complete lines since the newest step. The next step makes a search of them unnecessary."""
+        self._lines = 0
+        """Number of complete lines before `_unsearched`."""
         self.unbound: set[int] = set()
         """Ranks that could not be bound to a NUMA node; they report that before the first step."""
         self.complete = False
@@ -92,10 +96,12 @@ class StepParser:
                     self.pending = step
             elif self.pending and record.index == self.pending.index:
                 self.pending = self._repainted(self.pending, record, end)
-        if newest:
-            self._failure, self._unsearched = None, []
-            self.complete = newest.total is not None and newest.index + 1 >= newest.total
         start = max(begin, self._step_end - self._base)
+        if newest:
+            self._lines += sum(piece.count(b"\n") for piece in self._unsearched)
+            self._causes, self._unsearched = None, []
+            self.complete = newest.total is not None and newest.index + 1 >= newest.total
+        self._lines += self._text.count(b"\n", begin, whole if self.complete else start)
         if start < whole and not self.complete:
             self._unsearched.append(self._text[start:whole])
             if sum(map(len, self._unsearched)) > UNSEARCHED:
@@ -176,15 +182,23 @@ class StepParser:
 
     @property
     def failure(self) -> Diagnosis | None:
-        """Most specific failure line since the newest step; None for a run that made a step after it."""
+        """Most likely cause since the newest step; None for a run that made a step after it."""
+        return next((cause.diagnosis() for cause in self.causes), None)
+
+    @property
+    def causes(self) -> tuple[Cause, ...]:
+        """Causes that the lines since the newest step name, the most likely first."""
         self._search()
-        return self._failure
+        return self._causes.causes() if self._causes else ()
 
     def _search(self) -> None:
-        failure = worst(b"".join(self._unsearched)) if self._unsearched else None
+        if not self._unsearched:
+            return
+        self._causes = self._causes or LogCauses()
+        lines = b"".join(self._unsearched)
+        self._causes.feed(lines, self._lines + 1)
+        self._lines += lines.count(b"\n")
         self._unsearched = []
-        if failure and (self._failure is None or failure.weight > self._failure.weight):
-            self._failure = failure
 
 
 def _without_colours(text: bytes) -> bytes:

@@ -6,7 +6,7 @@ import pytest
 
 from llmb_tui.cluster.job import Job
 from llmb_tui.watch import parse
-from llmb_tui.watch.failure import job_failure, worst
+from llmb_tui.watch.failure import LogCauses, job_failure, worst
 from llmb_tui.watch.parse import StepParser
 
 WATCHDOG = (
@@ -32,7 +32,7 @@ def test_the_cause_wins_over_what_follows_from_it() -> None:
 def test_among_equals_the_first_wins() -> None:
     found = worst(b"[rank5]: KeyError: 'first'\n[rank6]: KeyError: 'second'\n")
     assert found is not None
-    assert found.line == "[rank5]: KeyError: 'first'"
+    assert (found.line, found.rank) == ("KeyError: 'first'", 5)
 
 
 def test_the_line_is_clean_and_bounded() -> None:
@@ -54,7 +54,7 @@ def test_only_lines_after_the_newest_step_are_searched(
     nemo_line: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     searched: list[int] = []
-    monkeypatch.setattr(parse, "worst", lambda data: searched.append(len(data)))
+    monkeypatch.setattr(LogCauses, "feed", lambda _, data, _line: searched.append(len(data)))
     parser, other = StepParser("nemo2"), "NCCL INFO Channel 00/0\n" * 1000
     for index in range(20):
         parser.feed((nemo_line(index) + other).encode())

@@ -79,7 +79,7 @@ def test_tflops_are_those_of_the_callback() -> None:
         ("nemo-2.2.1-unknown-field", "NeMo does not know a setting", "model.config.num_layer: nemo.collections.llm"),
         ("nemo-2.2.1-gpu-oom", "A GPU ran out of memory", "Tried to allocate 16.00 GiB"),
         ("nemo-2.2.1-no-gpu", "or the job sees no GPU", "Exception: No supported gpu backend found!"),
-        ("nemo-2.2.1-no-interface", "NCCL cannot use", "invalid usage (run with NCCL_DEBUG=WARN for details)"),
+        ("nemo-2.2.1-no-interface", "no network interface", "Bootstrap : no socket interface found"),
     ],
 )
 def test_why_a_run_failed(name: str, reason: str, line: str) -> None:

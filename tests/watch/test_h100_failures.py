@@ -13,6 +13,9 @@ SOUND = "nccl_one_rank_info"
 CAUSES = {
     "cublas_oom": "A GPU ran out of memory.",
     "disk_full": "A file system is full.",
+    "duplicate_gpu": "Two ranks use the same GPU.",
+    "gloo_peer_lost": "A process ended with exit code 7 before the others failed.",
+    "sigkill_rank": "A process was killed from outside (SIGKILL).",
     "master_unreachable": "The ranks did not find each other in time.",
     "oom_rank": "A GPU ran out of memory.",
     "port_in_use": "The rendezvous port of the ranks is in use on the first node.",

@@ -241,10 +241,13 @@ def notice_text(run: Run | None, state: RunState | None, error: LlmbError | None
     if state is None:
         return Content("")
     failure = state.progress.failure
-    if state.stage in FAILED and failure is not None:
-        what_to_do = error_content(LlmbError(failure.reason, fix=failure.fix))
+    ends_soon = state.stage not in ENDED and failure is not None and failure.ends_a_run
+    if failure is not None and (state.stage in FAILED or ends_soon):
+        # A scheduler reports a failed job only after its last process, which may wait for minutes.
+        when = "" if state.stage in FAILED else "The log has an error after its newest step. "
+        what_to_do = error_content(LlmbError(when + failure.reason, fix=failure.fix))
         # The line is last: if it is too long for the screen, the other text stays visible.
-        return lines(what_to_do, line(("e: first error in the log", MUTED)), plain(failure.line))
+        return lines(what_to_do, line(("e: first error in the log", MUTED)), plain(failure.quotation))
     if state.link == "closed" and state.stage not in ENDED and state.link_note:
         return lines(line((state.link_note, "bold")), line(("The job is not affected. t: try again", MUTED)))
     # The header shows the note of a lost connection; this one is about the scheduler or the log.

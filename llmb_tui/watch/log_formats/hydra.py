@@ -7,9 +7,14 @@ from collections.abc import Iterator
 
 from llmb_tui.watch.log_formats.log_format import LogFormat
 from llmb_tui.watch.log_formats.record import LONGEST_RECORD, NEMO_FIELDS, step_values
-from llmb_tui.watch.state import Step
+from llmb_tui.watch.state import LONGEST_STEP_S, SHORTEST_STEP_S, Step
 
 _TQDM_COUNT = re.compile(rb"(?<!\d)(\d{1,15})/(\d{1,15}|\?) $")
+# NeMo before 24 prints no step time: the bar's own rate, which it smooths over some steps, is all there is.
+_TQDM_RATE = re.compile(rb"[<,] {1,3}(\d{1,9}(?:\.\d{1,6})?)(s/it|it/s)\b")
+_LOWEST_RATE = 1e-6
+_MOST_ROUNDED = 1.1
+"""Largest ratio of the bar's count to the step that rounding explains: global steps may have two digits."""
 
 
 def _tqdm_frames(text: bytes, begin: int) -> Iterator[tuple[int, Step]]:
@@ -30,9 +35,21 @@ def _tqdm_frames(text: bytes, begin: int) -> Iterator[tuple[int, Step]]:
             values = step_values(frame, b", ", b"=", NEMO_FIELDS)
             index = values.pop("global_step", -1.0)
             if index >= 0:
-                total = int(count[2]) if count[2] != b"?" and index < int(count[2]) else None
+                counts_steps = int(count[1]) <= _MOST_ROUNDED * (index + 1) + 1  # else it counts micro-batches
+                total = int(count[2]) if counts_steps and count[2] != b"?" and index < int(count[2]) else None
+                if counts_steps and "step_time_s" not in values and (rate := _TQDM_RATE.search(frame)):
+                    seconds = float(rate[1]) if rate[2] == b"s/it" else 1 / max(float(rate[1]), _LOWEST_RATE)
+                    if SHORTEST_STEP_S <= seconds <= LONGEST_STEP_S:
+                        values["step_time_s"] = seconds
                 yield end + 1, Step(int(index), total, **values)
         offset = text.find(word, offset + len(word))
 
 
-HYDRA = LogFormat("hydra", _tqdm_frames, repaints=True, counts_only_samples=True, upstream_framework="nemo")
+HYDRA = LogFormat(
+    "hydra",
+    _tqdm_frames,
+    "the progress bar of NeMo 1",
+    repaints=True,
+    counts_only_samples=True,
+    upstream_framework="nemo",
+)

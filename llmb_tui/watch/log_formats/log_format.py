@@ -16,6 +16,8 @@ class LogFormat:
     id: LogFormatId
     records: Callable[[bytes, int], Iterator[tuple[int, Step]]]
     """(text, begin) → (end, step) for each complete record from `begin` on, in order."""
+    title: str = ""
+    """Name of the format for people; empty: its id."""
     repaints: bool = False
     """Whether a record of the same step may be repeated, as by a progress bar; then the last one counts."""
     counts_only_samples: bool = False

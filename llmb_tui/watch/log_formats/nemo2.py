@@ -22,7 +22,9 @@ USUAL_LINE = re.compile(
 )
 """The usual field order of NeMo's versions, which most lines have. `_NEMO` matches any other order."""
 _USUAL_HEAD = len(b"Training epoch 0,")
-_BRIDGE = re.compile(rb"\] iteration +(\d{1,15})/ *(\d{1,15}) \| ([^\r\n]{0,%d})[\r\n]" % LONGEST_RECORD)
+_BRIDGE = re.compile(rb" iteration +(\d{1,15})/ *(\d{1,15}) \| ([^\r\n]{0,%d})[\r\n]" % LONGEST_RECORD)
+# Megatron-LM printed no time stamp before the line until 2024.
+_MEGATRON_FIRST = (b"consumed samples:", b"elapsed time per iteration (ms):")
 _BRIDGE_TFLOPS = re.compile(rb"(?<![\d.])(\d+(?:\.\d+)?) ?(?:MODEL_)?TFLOP/s/GPU")
 _BRIDGE_FIELDS = {
     b"elapsed time per iteration (ms)": "step_time_s",
@@ -56,7 +58,9 @@ def _progress_lines(text: bytes, begin: int) -> Iterator[tuple[int, Step]]:
         elif (start := text.rfind(b"Training epoch ", max(0, offset - 30), offset)) >= 0:
             if match := _NEMO.match(text, start):
                 yield match.end(), nemo_step(*match.groups())
-        elif match := _BRIDGE.match(text, offset - 1):
+        elif (match := _BRIDGE.match(text, offset)) and (
+            text[offset - 1 : offset] == b"]" or match[3].startswith(_MEGATRON_FIRST)
+        ):
             before = text[max(0, offset - LONGEST_RECORD) : offset - 1].rpartition(word)[2]
             yield match.end(), _bridge_step(match[1], match[2], match[3], before)
 
@@ -108,4 +112,4 @@ def _bridge_step(iteration: bytes, total: bytes, rest: bytes, before: bytes) -> 
     return Step(int(iteration) - 1, int(total), **values)
 
 
-NEMO2 = LogFormat("nemo2", _progress_lines)
+NEMO2 = LogFormat("nemo2", _progress_lines, "lines of NeMo 2, Megatron-Bridge and Megatron-LM")

@@ -219,6 +219,14 @@ async def test_a_long_log_line_does_not_hide_the_remedy(open_run: OpenRun) -> No
             assert words in on_screen(app)
 
 
+async def test_a_live_run_shows_an_error_that_ends_it_before_its_job_has_failed(open_run: OpenRun) -> None:
+    state, failure = STATES["measuring"], replace(STATES["failed"].progress.failure, weight=5)  # type: ignore[type-var]
+    app, _ = open_run(replace(state, progress=replace(state.progress, failure=failure)), log=log_text(3))
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: "A GPU ran out of memory." in text_of(app, "#notice"), "the reason")
+        assert "The log has an error after its newest step." in text_of(app, "#notice")
+
+
 async def test_an_unknown_submission_is_explained_and_not_watched(open_run: OpenRun) -> None:
     run = make_run(submission="unknown", note="The connection broke while the submission was on its way.", job_ids=())
     app, _ = open_run(run=run)
