@@ -169,7 +169,7 @@ def test_the_text_output_has_the_same_values(
     assert main(["llmb", profile.name]) == 0
     output = capsys.readouterr().out
     assert output.startswith(f"llmb-run 25.12 installation at {installation.root}: pretrain_nemotron4-340b,")
-    assert "gpu_request    gpus-per-node, 4 on a node" in output
+    assert "gpu_request    gpus-per-node, 4 per node" in output
     row = next(line for line in output.splitlines() if line.lstrip().startswith(f"{launched.job} "))
     assert "nemotron4-340b fp8" in row
     assert "No preset has nemotron4-340b of release 25.08" in row
