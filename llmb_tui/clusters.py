@@ -80,7 +80,7 @@ class Clusters:
         )
 
     def require_withdrawing(self, name: str) -> None:
-        """Raise LlmbError (exit code 1) if this cluster or the whole program is in observer mode.
+        """Raise LlmbError (exit code 1) if this cluster or the whole program is read-only.
 
         A cluster that is no longer saved does not refuse: a run that was not submitted is withdrawn without it.
         """

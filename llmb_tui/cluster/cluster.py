@@ -34,7 +34,7 @@ class Cluster(Protocol):
     profile: ClusterProfile
     """Saved settings: the route to the cluster, and what jobs use there."""
     read_only: bool
-    """Observer mode: everything that would change the cluster is refused."""
+    """Read-only: everything that would change the cluster is refused."""
 
     @property
     def state(self) -> LinkState:

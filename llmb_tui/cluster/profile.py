@@ -41,7 +41,7 @@ class ClusterProfile(Protocol):
 
     @property
     def read_only(self) -> bool:
-        """Observer mode: nothing is submitted, cancelled or otherwise changed there."""
+        """Read-only: nothing is submitted, cancelled or otherwise changed there."""
 
     @property
     def notice(self) -> str | None:

@@ -40,7 +40,7 @@ class Session(AnswerCache, Commands, Cluster):
 
         self.profile = profile
         self.read_only = profile.read_only
-        """Observer mode: everything that would change the cluster is refused."""
+        """Read-only: everything that would change the cluster is refused."""
         self._dialer = Reconnector(self._dial, profile.name or profile.host)
         self._unlocked: UnlockedKeys = {}
         self._accepted: AcceptedKeys = set()

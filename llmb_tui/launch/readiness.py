@@ -17,7 +17,7 @@ from llmb_tui.plan.plan import Plan, Problem
 from llmb_tui.preflight.report import Preflight
 from llmb_tui.request import RunRequest
 
-OBSERVER, LIMIT, CLUSTER, INSTALL = "observer", "gpu_hours", "cluster", "install"
+READ_ONLY, LIMIT, CLUSTER, INSTALL = "observer", "gpu_hours", "cluster", "install"
 """Fields of the blockers that do not concern the selection."""
 REQUEST = "request"
 """Like `CLUSTER`, if the cluster works but does not provide something that the request asks for."""
@@ -40,7 +40,7 @@ class NotReadyError(LlmbError):
         fields = {REQUEST: CLUSTER}
         first, name = fields.get(against[0].field, against[0].field), request.profile.name
         what = {
-            OBSERVER: against[0].reason,
+            READ_ONLY: against[0].reason,
             LIMIT: "The run exceeds the limit of GPU-hours.",
             CLUSTER: f"{name} is not ready for this run.",
             INSTALL: f"The files of this run are not installed on {name}.",
@@ -48,7 +48,7 @@ class NotReadyError(LlmbError):
         same = [
             problem for problem in against if fields.get(problem.field, problem.field) == first or first not in what
         ]
-        why = "" if first == OBSERVER else "\n".join(dict.fromkeys(problem.reason for problem in same))
+        why = "" if first == READ_ONLY else "\n".join(dict.fromkeys(problem.reason for problem in same))
         fix = "\n".join(dict.fromkeys(problem.fix for problem in same if problem.fix))
         code = _CLUSTER_FAILED if any(problem.field == CLUSTER for problem in same) else 1
         super().__init__(what.get(first, "This run cannot be started."), why, fix, exit_code=code)
@@ -74,7 +74,7 @@ def read_only_problems(profile: ClusterProfile, policy: Policy) -> tuple[Problem
     if not policy.is_read_only(profile):
         return ()
     mode = ReadOnlyError(profile)
-    return (Problem(OBSERVER, "error", f"{mode.what} {mode.why}", mode.fix),)
+    return (Problem(READ_ONLY, "error", f"{mode.what} {mode.why}", mode.fix),)
 
 
 def refuse(request: RunRequest, against: Sequence[Problem]) -> None:

@@ -90,7 +90,7 @@ class Suite:
         """Text of the order, the number of active runs, and the condition to stop."""
         words = ["in this order" if self.shuffle is None else f"shuffled, seed {self.shuffle}"]
         words.append("all at once" if self.at_a_time is None else f"at most {self.at_a_time} at a time")
-        words += ["each after the one before, by Slurm"] if self.chain else []
+        words += ["one after another, by Slurm"] if self.chain else []
         words += [f"until {plural(self.stop_after, 'failure')}"] if self.stop_after is not None else []
         return ", ".join(words)
 

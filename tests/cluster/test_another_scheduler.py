@@ -113,7 +113,7 @@ def test_a_run_is_watched_to_its_cancel(lab: Lab) -> None:
     assert (kept / "accounting.txt").read_text() == "7 CANCELLED\n"
 
 
-def test_nothing_is_cancelled_in_observer_mode(lab: Lab) -> None:
+def test_nothing_is_cancelled_on_a_read_only_cluster(lab: Lab) -> None:
     lab.add("--read-only")
     lab.start()
     assert "lab is read-only" in lab.verb("cancel", RUN, "--yes", exit_code=1)

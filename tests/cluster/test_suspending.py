@@ -23,7 +23,7 @@ def test_support_for_suspending_is_known_without_a_question() -> None:
             change("7")
 
 
-def test_observer_mode_refuses_it() -> None:
+def test_a_read_only_cluster_refuses_it() -> None:
     cluster = RunaiCluster(RUNAI)
     for change in (cluster.suspend, cluster.resume, cluster.cancel):
         with pytest.raises(ReadOnlyError):

@@ -1,4 +1,4 @@
-"""The one gate: what stands against starting a run, and that nothing gets past it, nor past observer mode."""
+"""The one gate: what stands against starting a run, and that nothing gets past it, nor past a read-only cluster."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_the_limit_counts_all_gpus_for_the_whole_time_limit(
     assert fields(request_, Policy(gpu_hours=limit)) == against
 
 
-def test_observer_mode_is_the_flags_or_the_profiles(request_: RunRequest) -> None:
+def test_a_read_only_cluster_is_the_flags_or_the_profiles(request_: RunRequest) -> None:
     watched = replace(request_, profile=replace(PROFILE, read_only=True))
     (flag,) = blockers(request_, Policy(read_only=True), READY)
     (profile,) = blockers(watched, ANYTHING, READY)

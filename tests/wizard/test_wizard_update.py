@@ -425,7 +425,7 @@ class TestInstall:
         assert wizard.state.cluster.error is None
 
 
-class TestObserverMode:
+class TestReadOnly:
     @pytest.fixture
     def wizard(self, catalog: Catalog) -> Wizard:
         return Wizard(catalog, profiles=(replace(EOS, read_only=True),))

@@ -42,7 +42,7 @@ class RunaiProfile:
     env: tuple[tuple[str, str], ...] = ()
     """Additional environment variables of the training, (name, value); no secrets."""
     read_only: bool = False
-    """Observer mode: nothing is submitted, cancelled or otherwise changed there."""
+    """Read-only: nothing is submitted, cancelled or otherwise changed there."""
     notice: str | None = None
     """Text to show next to the cluster's name, such as `simulated, clock x30`."""
 

@@ -70,7 +70,7 @@ class SlurmProfile:
     group_writable: bool = False
     """Whether the group may write to files of the install, for an install that users share; others never may."""
     read_only: bool = False
-    """Observer mode: nothing is submitted, cancelled, installed or otherwise changed there."""
+    """Read-only: nothing is submitted, cancelled, installed or otherwise changed there."""
     notice: str | None = None
     """Text to show next to the cluster's name, such as `simulated, clock x30`."""
 

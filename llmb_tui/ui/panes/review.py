@@ -185,7 +185,7 @@ def run_facts(run: Run | None) -> tuple[Paragraph, ...]:
         fact("state", (words, style)),
     ]
     if run.job_ids:
-        watched = f", of which {run.job_ids[-1]} is watched" if len(run.job_ids) > 1 else ""
+        watched = f" (watching {run.job_ids[-1]})" if len(run.job_ids) > 1 else ""
         parts.append(fact(run.words.job, ", ".join(run.job_ids), watched, f"   {run.job_state or ''}".rstrip()))
     if results := run.results:
         parts.append(fact("results", results))

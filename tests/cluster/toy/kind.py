@@ -23,7 +23,7 @@ FIELDS = (
     ProfileField("name", "name", needed=True),
     ProfileField("queue", "queue", "a directory", needed=True),
     ProfileField("env", "environment", "NAME=value"),
-    ProfileField("read_only", "observer mode"),
+    ProfileField("read_only", "read-only"),
 )
 
 

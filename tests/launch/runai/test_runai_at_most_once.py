@@ -256,7 +256,7 @@ def test_it_is_given_up_when_no_request_can_be_on_its_way_any_more(
     assert at.there() == {}
 
 
-def test_in_observer_mode_it_is_not_given_up(at: SubmitSite, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cancel_is_kept_on_a_read_only_cluster(at: SubmitSite, monkeypatch: pytest.MonkeyPatch) -> None:
     run = at.new()
     at.site.faults.append(Fault(*CREATE, 99, refused=True))
     with at.cluster() as cluster:

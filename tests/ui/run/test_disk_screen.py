@@ -57,10 +57,10 @@ def open_disk(install: Path, services_of: Callable[..., Services]) -> Iterator[O
     profile = SlurmProfile("eos", "local", "acct", "batch", str(install), transport="local")
     session = SlurmCluster(profile)
 
-    def make(*, observes: bool = False, notice: str | None = None) -> tuple[App[None], Services]:
+    def make(*, read_only: bool = False, notice: str | None = None) -> tuple[App[None], Services]:
         services = services_of([])
         services.clusters.login_node = lambda ref: session  # type: ignore[method-assign]  # noqa: ARG005
-        services.policy = Policy(observes, None)
+        services.policy = Policy(read_only, None)
         return Host(lambda: DiskScreen(services, NonInteractivePrompter(), replace(profile, notice=notice))), services
 
     yield make
@@ -213,7 +213,7 @@ async def test_no_key_hides_the_result_of_a_removal(open_disk: OpenDisk, monkeyp
 
 
 async def test_nothing_is_marked_or_removed_on_a_read_only_cluster(open_disk: OpenDisk, install: Path) -> None:
-    app, _ = open_disk(observes=True)
+    app, _ = open_disk(read_only=True)
     async with app.run_test(size=(80, 24)) as pilot:
         await listed(pilot, app, 2)
         await pilot.press("down", "x", "D")
