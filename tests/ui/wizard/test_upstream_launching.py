@@ -157,7 +157,7 @@ async def test_submitted_run_opens_with_all_its_jobs(services: Slow, size: tuple
         await pilot.press("q")
         await on_top(pilot, WizardScreen)
         facts = by_head(run_facts(state_of(wizard).cluster.launched))
-        assert facts["job"] == "102, 101, of which 101 is watched"
+        assert facts["job"] == "102, 101 (watching 101)"
         assert (facts["launch"], facts["results"]) == ("NVIDIA's scripts", FOLDER)
     (draft,) = services.slow.drafts
     assert (draft.script, draft.run.procedure) == (command(), "upstream")
