@@ -114,7 +114,7 @@ def test_a_single_slow_run_is_not_a_change(values: list[float]) -> None:
 
 @pytest.mark.parametrize("slow", [(), (4, 30)])
 def test_levels_of_a_long_history_are_found_despite_slow_runs(slow: tuple[int, ...]) -> None:
-    """However far they are from most runs; and the means are of the values as they are."""
+    """Runs far from most others count as well; the means are of the unchanged values."""
     levels = [*_LIKE, *_LIKE[:6], *(value * 1.1 for value in _LIKE[:10]), *(value * 1.2 for value in _LIKE[:10])]
     values = [value * (1.1 if at in slow else 1) for at, value in enumerate(levels)]
     found = changes(values)
@@ -130,7 +130,7 @@ def test_the_newest_runs_of_a_long_history_may_be_a_change(values: list[float]) 
 
 
 def test_rates_of_changes(record_property: Callable[[str, object], None]) -> None:
-    """Of 1,000 histories of noise 20 at most have a change, of 100 with outliers 4; of 200 with one, most do."""
+    """A change is reported in at most 20 of 1,000 noisy histories, 4 of 100 with outliers, and most of 200 with one."""
     numbers = random.Random(5)
     alarms = sum(bool(changes([numbers.gauss(2, 0.02) for _ in range(12)])) for _ in range(1000))
     found = sum(
@@ -233,7 +233,7 @@ def test_runs_over_time() -> None:
 
 @pytest.mark.parametrize("steps", [100, 1000])
 def test_steps_outside_the_chart_are_counted_and_missing_marks_are_not_mentioned(steps: int) -> None:
-    """Medians of neighbours hide them, and the picture of a terminal has no arrows."""
+    """Medians of neighbours hide slow steps, and charts in a terminal have no arrows."""
     one = "1 step is outside the chart: iteration 0 with 55 s."
     two = "2 steps are outside the chart; the slowest is iteration 0 with 55 s."
     thinned = ("Each point is the median of up to 3 steps; its line spans all of them, or ends at the edge.",)

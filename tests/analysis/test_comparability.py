@@ -1,4 +1,4 @@
-"""Which runs may be compared, for what, and the words where they may not."""
+"""Comparability of runs: which pairs may be compared, in which respects, and the messages about all others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs side by side: noise of repeats, differences within it and beyond it. Values by hand."""
+"""Comparison of runs: noise of repeats, and differences within and beyond it. Expected values are calculated here."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_the_noise_of_repeats() -> None:
 
 
 def test_a_change_of_a_factor_two_is_shown_in_whole_per_cent() -> None:
-    """Of 0.5 and 9.5 s: deviation 6.364 s of 5; t = 12.706 for one degree of freedom. Welch: √36.25 × 12.706 / 5."""
+    """0.5 and 9.5 s: deviation 6.364 s, mean 5; t = 12.706 for one degree of freedom. Welch: √36.25 × 12.706 / 5."""
     (one,) = compare(repeats("slow", 4.9, 5.0, 5.1), repeats("fast", 1.98, 1.99, 2.00)).contrasts
     assert one.words.startswith("151 % ± 13 % slower (by the noise between repeats")
     (noisy,) = compare(repeats("slow", 0.5, 9.5), repeats("fast", 1.0, 9.0)).contrasts

@@ -1,4 +1,4 @@
-"""Results as groups: what belongs together, and what is said of it."""
+"""Results as groups: which runs belong together, and the messages about each group."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_step_times_of_different_configurations_are_no_figure_but_their_ratios_a
     assert eos.ratio is not None
     assert math.isclose(eos.ratio, 0.75)
     assert (eos.worst, eos.verdicts["FAIL"]) == ("FAIL", 1)
-    assert eos.relative == ()  # neither has a repeat to be held against
+    assert eos.relative == ()  # neither has a repeat for comparison
 
 
 def test_a_change_is_detected_among_repeats_alone() -> None:

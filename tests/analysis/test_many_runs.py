@@ -1,4 +1,4 @@
-"""Some hundred runs in the history: what is read of them is counted, not timed."""
+"""Several hundred runs in the history: reads of their files are counted, not timed."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def places(made: Path, tmp_path: Path) -> UserPaths:
-    """All are done, and have lain there for long."""
+    """All runs are completed and old."""
     root = shutil.copytree(made, tmp_path / "many")
     return UserPaths(root / "config", root / "state")
 
 
 @contextmanager
 def read_below(places: UserPaths) -> Iterator[Counter[str]]:
-    """How many files of each name were opened in the runs' folders."""
+    """Number of opened files in the runs' folders, by file name."""
     names: Counter[str] = Counter()
     path_open, os_open = Path.open, os.open
 

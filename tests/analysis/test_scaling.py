@@ -1,4 +1,4 @@
-"""Scaling curves: efficiency against the smallest scale, and that of the printed rows beside it."""
+"""Scaling curves: efficiency against the smallest scale, next to the efficiency of the published rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.kit.runs import NEMOTRON
 
 
 def test_weak_scaling_next_to_the_published_rows() -> None:
-    """Printed for nemotron4 15b fp8: 1.98 s on 16 and 64 GPUs, 2.03 s on 1,024."""
+    """Published for nemotron4 15b fp8: 1.98 s on 16 and 64 GPUs, 2.03 s on 1,024."""
     times = {1024: 2.2, 16: 2.0, 64: 2.05}
     runs = [make_result(f"r{gpus}", s, replace(NEMOTRON, scale=gpus)) for gpus, s in times.items()]
     (curve,) = scaling_curves(runs)

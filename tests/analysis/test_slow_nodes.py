@@ -1,4 +1,4 @@
-"""Slow nodes: found where there is one, none named where there is none, over many simulated histories."""
+"""Slow nodes: an existing one is found, and none is reported without one, over many simulated histories."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def rate(of: Callable[[SlowNodes], bool], seeds: int, slow: dict[str, float], *m
 
 
 def test_rates_of_simulated_histories(capsys: pytest.CaptureFixture[str]) -> None:
-    """Noise of 0.6 % between runs, one in twenty a tenth slower for no reason; one node of 32 is slow, two, or none."""
+    """Noise of 0.6 % between runs; one run in twenty takes 10 % longer at random; 0, 1 or 2 of 32 nodes are slow."""
     one, two = {"cn007": 0.04}, {"cn007": 0.05, "cn020": 0.03}
     found = {
         "one of 32 nodes slow by 4 %, 40 runs: named, and no other": rate(
@@ -101,7 +101,7 @@ def test_the_evidence_and_the_list_to_copy() -> None:
 
 
 def test_nodes_of_two_clusters_have_their_clusters_name() -> None:
-    """Both have a cn007; it is slow on one of them."""
+    """Both clusters have a cn007; it is slow on one of them."""
     here = history(1, {"cn007": 0.05})
     there = [with_changes(run, id=f"{run.id}b", cluster="selene") for run in history(2, {})]
     assert slow_nodes(here + there).suspected == ("eos:cn007",)
@@ -144,7 +144,7 @@ def test_runs_without_nodes_repeats_or_a_result_are_passed_over() -> None:
 
 
 def test_consecutive_runs_on_the_same_nodes_count_once() -> None:
-    """Six runs with cn001 and as many without, but placed twice each: that is not evidence enough."""
+    """Six runs with cn001 and six without, on only two placements each: too little evidence."""
     placed = [["cn001", "cn002"]] * 3 + [["cn003", "cn004"]] * 3 + [["cn001", "cn005"]] * 3 + [["cn003", "cn006"]] * 3
     runs = [run_of(SMALL, at, 2.1 if "cn001" in nodes else 2.0, nodes) for at, nodes in enumerate(placed)]
     answer = slow_nodes(runs)
