@@ -1,4 +1,4 @@
-"""The recipes' own procedures: what the presets say of them, and what a preset cannot say."""
+"""NVIDIA's own procedures of the recipes: the presets' statements about them, and invalid ones."""
 
 from __future__ import annotations
 
