@@ -33,7 +33,7 @@ Ended = Callable[..., None]
 
 @pytest.fixture
 def ended(tmp_path: Path) -> Ended:
-    """Stores a finished run with an id, the time of each step and other settings."""
+    """Store a finished run with an id, the time of each step and other settings."""
     runs = Runs(UserPaths(tmp_path / "config", tmp_path / "state"))
 
     def make(run_id: str, seconds: float, selection: Selection = NEMOTRON, *, nodes: str = "", **spec: Any) -> None:

@@ -89,7 +89,7 @@ def test_a_verb_completes_although_stderr_is_not_read(tmp_path: Path) -> None:
 
 
 def without_a_reader(home: Path, *words: str) -> subprocess.Popen[str]:
-    """Verb whose stdout is no longer read, and whose stdin stays open."""
+    """A verb whose stdout is no longer read, and whose stdin stays open."""
     reads, writes = os.pipe()
     os.close(reads)
     command = [sys.executable, "-m", "llmb_tui", *words]

@@ -33,7 +33,7 @@ def call(tmp_path: Path) -> Call:
 
 @pytest.fixture
 def ended(tmp_path: Path) -> Callable[[int, float], str]:
-    """Stores a run of Nemotron4 15b BF16 with the given step time, and returns its cluster's name."""
+    """Store a run of Nemotron4 15b BF16 with the given step time, and return its cluster's name."""
 
     def make(scale: int, seconds: float) -> str:
         made = plan(CATALOG, Selection("nemotron4", "25.04", "15b", "h100", "bf16", scale))

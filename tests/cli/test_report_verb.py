@@ -1,4 +1,4 @@
-"""`report`: files are written completely or not at all and replace no others; output on stdout."""
+"""`report`: files are written completely or not at all and never overwrite others; output on stdout."""
 
 from __future__ import annotations
 

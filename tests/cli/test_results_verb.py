@@ -56,7 +56,7 @@ def ask(home: Path, *words: str, code: int = 0) -> str:
 
 def documents(home: Path, *words: str, code: int = 0) -> list[dict[str, Any]]:
     def refuse(word: str) -> None:
-        raise AssertionError(f"{word} is no JSON")
+        raise AssertionError(f"{word} is not JSON")
 
     found: list[dict[str, Any]] = json.loads(ask(home, *words, "--json", code=code), parse_constant=refuse)
     return found
@@ -132,7 +132,7 @@ ODD = {
 
 @pytest.mark.parametrize("odd", ODD)
 def test_an_odd_number_in_one_log_spoils_no_answer(home: Path, odd: str) -> None:
-    """Logs contain interleaved lines of ranks, and remains of failing programs."""
+    """Logs contain interleaved lines of ranks, and fragments of output of failing programs."""
     remember(home, "odd", log() + ODD[odd] + log()[6:].replace(" | consumed", " | TFLOPS_per_GPU: 1e308 | consumed"))
     remember(home, "well", log())
     for rule in ("recipe", "parse_train_timing", "llmb-run"):
@@ -270,7 +270,7 @@ def test_an_unreadable_neighbour_hides_no_log(home: Path, tmp_path: Path, monkey
 def test_an_unreadable_log_on_a_cluster_is_not_a_log_without_steps(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rule: str
 ) -> None:
-    """The log vanishes before its lines are read; the message is that of a log without read permission."""
+    """The log vanishes before its lines are read; the message is the same as without read permission."""
     places = UserPaths(home / "config", home / "state")
     near = SlurmProfile("near", "localhost", "acct", "batch", "/lustre", transport="local")
     Services(places).clusters.save(near)
@@ -387,7 +387,7 @@ def test_the_same_folder_on_a_cluster(home: Path, experiment: Path) -> None:
 
 
 def test_a_run_of_another_user_by_our_script(home: Path, tmp_path: Path) -> None:
-    """Its folder has the plan; here and on the cluster, by an absolute path and by one from the home directory."""
+    """The plan is in its folder; here and on the cluster, by an absolute path and by one from the home directory."""
     made = plan(CATALOG, NEMOTRON)
     task = tmp_path / "task"
     (task / "configs").mkdir(parents=True)
@@ -424,7 +424,7 @@ def test_a_run_by_the_rules_of_nvidias_tools(home: Path) -> None:
     remember(home, "mine", log())
     (run,) = documents(home, "mine", "--rule", "llmb-run")
     assert run["result"]["upstream"]["step_time_mean_s"] == pytest.approx(1.98)
-    assert run["step_time_s"] == 2.0, "the keys of a run stay those of its recipe"
+    assert run["step_time_s"] == 2.0, "a run keeps the keys of its recipe"
     (bars,) = documents(home, "mine", "--rule", "parse_train_timing")
     assert bars["result"]["upstream"]["status"] == "Success"
 
@@ -450,7 +450,7 @@ def test_losses_are_compared_only_within_a_configuration(home: Path) -> None:
 
 
 def test_a_run_with_an_unreadable_log_hides_no_other_run(home: Path, tmp_path: Path) -> None:
-    """Even if it is the first of its configuration, with which the losses of all others are compared."""
+    """Also if it is the first of its configuration, with whose losses all others are compared."""
     remember(home, "first", log(), created_at=1.0)
     remember(home, "well", log(), created_at=2.0)
     file = tmp_path / "a.out"

@@ -23,7 +23,7 @@ Ended = Callable[[RunOptions], Run]
 
 @pytest.fixture
 def ended(tmp_path: Path) -> Ended:
-    """Stores a run of Nemotron4 15b with a step time of 1.97 s; 1.98 s are published."""
+    """Store a run of Nemotron4 15b with a step time of 1.97 s; 1.98 s are published."""
 
     def make(options: RunOptions) -> Run:
         made = plan(CATALOG, replace(NEMOTRON, options=options))

@@ -219,7 +219,7 @@ def test_a_stopped_suite_prints_the_reason(
 
 @pytest.mark.usefixtures("file")
 def test_only_cancelled_jobs_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second job ends before it is cancelled, the third had finished before."""
+    """The second job ends before it is cancelled; the third had finished before."""
 
     def cancel(_: object, run: Run, __: object = None) -> tuple[str, ...]:
         return run.job_ids if run.id == "row0" else ()
@@ -246,7 +246,7 @@ def test_a_run_that_may_still_get_a_job_is_not_cancelled(tmp_path: Path, monkeyp
 
 @pytest.mark.usefixtures("file")
 def test_a_suite_with_an_unreadable_run_is_shown(tmp_path: Path) -> None:
-    """The verb completes, and the row has the reason why its state is unknown."""
+    """The verb completes, and the row shows the reason for its unknown state."""
     suite_id = stored(tmp_path, "COMPLETED", "COMPLETED", "COMPLETED")
     (tmp_path / "state" / "runs" / "row1" / "run.json").write_text("{")
     assert "1 unknown" in suite(tmp_path, "list").stdout

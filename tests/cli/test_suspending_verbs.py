@@ -1,4 +1,4 @@
-"""`suspend` and `resume`: a cluster is asked if it allows users to suspend jobs, and only for a run with a job."""
+"""`suspend` and `resume`: the cluster is asked only if it lets users suspend jobs, and only for a run with a job."""
 
 from __future__ import annotations
 

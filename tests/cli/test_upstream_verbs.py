@@ -1,4 +1,4 @@
-"""NVIDIA's scripts by the verbs: the exact command, refusals, and the submission."""
+"""NVIDIA's scripts from the command line: the exact command, refusals, and the submission."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class RecordingLauncher(Launcher):
         self.drafts.append(prepared)
         on_progress("Importing NeMo")
         ids = ("101", "102") if self.submission == "submitted" else ()
-        run = replace(prepared.run, submission=self.submission, job_ids=ids, note="Nobody knows.")
+        run = replace(prepared.run, submission=self.submission, job_ids=ids, note="The answer was lost.")
         self.runs.save(run)
         return run
 
@@ -212,7 +212,7 @@ def test_an_unknown_submission_is_reported_with_the_way_to_ask(
     assert call(*SUBMIT, "--yes") == 2
     printed = capsys.readouterr().err
     (run,) = services.runs.all()
-    assert f"It is unknown whether run {run.id} was submitted.\nNobody knows." in printed
+    assert f"It is unknown whether run {run.id} was submitted.\nThe answer was lost." in printed
     assert f"llmb-tui watch {run.id}" in printed
 
 
