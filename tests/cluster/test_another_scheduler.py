@@ -27,7 +27,7 @@ LOG = "".join(NEMO_LINE.format(i=i, last=49, seconds=1.98, samples=(i + 1) * 256
 
 
 class Lab:
-    """A person with a cluster of the toy scheduler, and its queue."""
+    """A user with a cluster of the toy scheduler, and its queue."""
 
     def __init__(self, home: Path) -> None:
         self._variables = verbs.environment(home)

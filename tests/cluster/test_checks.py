@@ -1,4 +1,4 @@
-"""The scheduler's checks, from what Slurm's commands say."""
+"""The scheduler's checks, from the output of Slurm's commands."""
 
 from __future__ import annotations
 
@@ -365,7 +365,7 @@ def test_a_constraint_tells_modules_from_cards() -> None:
 @pytest.mark.parametrize(
     ("text", "status", "working"),
     [
-        # Nodes of a cloud: powered down, being powered down, and being started.
+        # Nodes of a cloud: powered down, powering down, and starting.
         (
             "batch|batch*|up|infinite|30|idle~|gpu:h100:8|dynamic,p5\n"
             "batch|batch*|up|infinite|2|down~|gpu:h100:8|dynamic,p5\n"
@@ -395,7 +395,7 @@ def test_grace_nodes_need_another_image() -> None:
 
 
 def test_a_job_that_only_has_to_wait_is_not_gated_by_the_trial() -> None:
-    """With nodes down, Slurm refuses a trial as if the job were impossible; it queues the job itself."""
+    """While nodes are down, Slurm refuses a trial as if the job were impossible; it would queue the real job."""
     words = {"trial": Answer(1, "allocation failure: Requested node configuration is not available\n")}
     assert checks(words)["trial"].status == "failed"
     waiting = checks(nodes("4|idle|gpu:h100:8", "9|down*|gpu:h100:8") | words)
@@ -437,7 +437,7 @@ RESERVATION = (
 
 
 def for_accounts(names: str) -> str:
-    """The reservation, for these accounts alone."""
+    """The reservation, for these accounts only."""
     return RESERVATION.replace("Users=me", "Users=(null)").replace("Accounts=(null)", f"Accounts={names}")
 
 
@@ -543,7 +543,7 @@ def test_the_other_requests_of_a_profile(
 
 
 def with_qos(own: str, of_partition: str, config: str = CONFIG) -> dict[str, Answer]:
-    """The user's own QOS and another one of the partition: flags, and `maxwall|maxtres|maxtrespu|grptres` of each."""
+    """The user's QOS and the partition's: flags, and `maxwall|maxtres|maxtrespu|grptres` of each."""
     return {
         "qos": Answer(0, f"normal|{own}\nbig|{of_partition}\n"),
         "partition": Answer(0, PARTITION.replace("QoS=N/A", "QoS=big")),
@@ -581,7 +581,7 @@ def test_a_limit_of_the_partition_that_the_jobs_qos_lifts_is_a_warning(
     assert (found[check].status, flag in found[check].fix) == ("warning", True)
     assert Preflight(tuple(found.values())).passed
     assert checks(with_qos("DenyOnLimit||||", f"{flag}||||") | partition, profile)[check].status == "failed"
-    assert checks(nodes("4|idle|gpu:h100:8") | lifted, profile)["nodes"].status == "failed", "there are too few"
+    assert checks(nodes("4|idle|gpu:h100:8") | lifted, profile)["nodes"].status == "failed", "too few nodes"
 
 
 def test_a_limit_that_slurm_does_not_enforce_is_a_warning() -> None:

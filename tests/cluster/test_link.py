@@ -34,7 +34,7 @@ def is_running(pid: int) -> bool:
 
 @pytest.fixture(params=["ssh", "shell", "local"])
 def link(request: pytest.FixtureRequest, node: LoginNode, monkeypatch: pytest.MonkeyPatch) -> Iterator[Link]:
-    """`shell`: a link on which each command goes to a shell that is kept, as those do that only look."""
+    """`shell`: a link whose commands run in a shell that stays open, as read-only commands do."""
     monkeypatch.setenv("HOME", str(node.home))
     link: Link = (
         LocalConnection("node") if request.param == "local" else connect(node.profile(), NonInteractivePrompter())
@@ -266,7 +266,7 @@ def test_after_its_deadline_a_local_command_is_ended_with_its_child_processes(
 def test_a_local_command_has_only_the_variables_of_a_login(
     local: LocalConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """sbatch hands all of it to the job, and a run must not depend on the terminal that it was submitted from."""
+    """sbatch passes its whole environment to the job, and a run must not depend on the terminal of its submission."""
     gone = ("LLMB_TUI_SECRET", "HF_TOKEN", "NCCL_ALGO", "PYTHONPATH", "SLURM_JOB_ID", "SBATCH_QOS")
     kept = ("TZ", "LC_MESSAGES", "TMPDIR", "SLURM_CONF", "https_proxy", "NO_PROXY", "KRB5CCNAME", "SSL_CERT_FILE")
     for name in (*gone, *kept):

@@ -1,4 +1,4 @@
-"""Checks of the login node and of what it reaches, from what its commands say."""
+"""Checks of the login node and of the hosts that it reaches, from the output of its commands."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ def test_the_cpu_partition_is_where_an_image_is_imported() -> None:
 def test_a_login_node_is_waited_for_as_long_as_each_of_its_commands_may_take(
     group: Callable[[Needs], CommandChecks],
 ) -> None:
-    """Each is slow, and all of them answer in time."""
+    """Each command is slow, and all of them answer in time."""
     checks = group(PUBLISHED)
     longest = [max(map(int, re.findall(r"limited (\d+)", snippet)), default=0) for snippet in checks.commands.values()]
     assert checks.deadline_s > sum(longest)
@@ -303,7 +303,7 @@ IMAGE, NEMO, WHEELS = (f"/lustre/llmb/offline/{name}" for name in ("x.sqsh", "Ne
         ([], ["failed", "failed"], (IMAGE, NEMO, WHEELS)),
         ([IMAGE], ["ok", "failed"], (NEMO, WHEELS)),
         ([IMAGE, WHEELS], ["ok", "failed"], (NEMO,)),
-        ([IMAGE, NEMO], ["ok", "ok"], ()),  # an index of packages may be in reach where the git host is not
+        ([IMAGE, NEMO], ["ok", "ok"], ()),  # a package index may be reachable although the git host is not
     ],
 )
 def test_without_internet_the_files_to_copy_are_listed(

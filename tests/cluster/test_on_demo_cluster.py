@@ -1,4 +1,4 @@
-"""The whole room against the embedded cluster, through real SSH."""
+"""The whole package `cluster` against the embedded cluster, through real SSH."""
 
 from __future__ import annotations
 

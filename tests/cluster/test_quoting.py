@@ -103,7 +103,7 @@ def test_clean_text_has_no_control_characters_and_stays_clean(text: str) -> None
 
 
 FILLERS = "\u115f\u1160\u3164\uffa0"
-"""Letters that are not seen."""
+"""Invisible characters."""
 
 
 @given(st.text(st.characters(categories=["L", "N", "P", "S", "Zs"], exclude_characters=FILLERS)))

@@ -1,4 +1,4 @@
-"""Variables of a login shell that jobs would lack."""
+"""Variables of a login shell that jobs lack."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def shell_answers(home: Path, shell: str) -> dict[str, Answer]:
 
 
 def test_only_these_variables_leave_the_cluster(tmp_path: Path) -> None:
-    """The commands themselves, in a home whose profile sets more, complains, and tells all that it does."""
+    """The commands themselves, in a home whose profile sets other variables, prints errors, and traces its commands."""
     (tmp_path / ".bash_profile").write_text(
         "stty erase ^H\nset -x\nexport NCCL_SOCKET_IFNAME=ib0 MY_TOKEN=hf_secret\necho welcome\n"
     )
@@ -93,7 +93,7 @@ def test_a_login_shell_that_only_complains_sets_nothing(tmp_path: Path) -> None:
 
 
 def test_a_csh_is_asked_as_it_can_be(tmp_path: Path) -> None:
-    """It takes `-l` for itself alone: the stand-in knows one option and its command, as it would."""
+    """csh accepts `-l` only as the sole option: like it, the stand-in accepts one option and its command."""
     shell = tmp_path / "tcsh"
     shell.write_text('#!/bin/sh\n[ "$1" = -c ] || { echo "Unknown option: $1" >&2; exit 1; }\nNCCL_DEBUG=INFO $2\n')
     shell.chmod(0o700)

@@ -1,4 +1,4 @@
-"""Slurm's texts of several versions: where each is from, slurm_texts/README.md says."""
+"""Slurm's texts of several versions; slurm_texts/README.md has the origin of each."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_both_together_tell_how_a_job_ended() -> None:
 
 
 def test_the_controller_knows_a_present_state_first() -> None:
-    """Accounting says NODE_FAIL of a job that is in the queue again."""
+    """Accounting reports NODE_FAIL for a job that is in the queue again."""
     assert "\n6\x1fNODE_FAIL" in SACCT_22_05
     assert read_jobs(answers(SQUEUE_22_05, SACCT_22_05))["6"].state == "PENDING"
     ended = read_jobs(answers(squeue("3", "COMPLETED"), row("3", "RUNNING", "0:0", "4", "5", "cn1", "a")))["3"]

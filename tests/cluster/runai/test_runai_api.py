@@ -34,7 +34,7 @@ def waits() -> list[float]:
 
 @pytest.fixture
 def api(profile: RunaiProfile, waits: list[float]) -> Iterator[RunaiApi]:
-    """It waits for nothing between repetitions, and says for how long it would have."""
+    """A client that does not wait between repetitions, and records the pauses that it would have made."""
     api = RunaiApi(profile, lambda: SECRET)
 
     class Hurried(threading.Event):
@@ -68,7 +68,7 @@ def listed(*found: dict[str, Any], **more: Any) -> Say:
 
 
 class Workloads:
-    """Those that were created, by name, as the control plane keeps them."""
+    """Created workloads by name, as the control plane stores them."""
 
     def __init__(self, plane: ControlPlane) -> None:
         self.made: dict[str, str] = {}
@@ -166,7 +166,7 @@ def test_null_is_the_same_as_a_missing_key(plane: ControlPlane, api: RunaiApi) -
 
 
 def test_the_record_of_an_ended_workload(plane: ControlPlane, api: RunaiApi) -> None:
-    """Some of its resources are texts, and missing values are null."""
+    """Some resources are texts, and missing values are null."""
     states = {
         "requestedPods": {"number": 16, "parallelism": None},
         "allocatedResources": {"gpu": 0, "gpuMemory": "640Gi\x1b[2J", "extendedResources": [{"resource": "rdma"}]},
@@ -174,7 +174,7 @@ def test_the_record_of_an_ended_workload(plane: ControlPlane, api: RunaiApi) -> 
         "environmentVariables": [{"name": "TOKEN", "value": SECRET}],
     }
     plane.on("GET", "/workloads/w-1", Say(body=workload(phase="Running", **states)))
-    assert api.record("w-1") is None, "it is not over"
+    assert api.record("w-1") is None, "the workload is active"
     plane.on("GET", "/workloads/w-1", Say(body=workload(phase="Completed", **states)))
     pod = {"name": f"{NAME}-master-0", "nodeName": "n1", "k8sPhase": "Succeeded"}
     plane.on("GET", "/workloads/w-1/pods", Say(body={"pods": [{**pod, "deletedAt": None, "containers": []}]}))
@@ -381,7 +381,7 @@ class TestLogin:
 
 
 def _with_secret(request: Request) -> Request:
-    """The other grant, as the first one."""
+    """The other grant, with the same behaviour."""
     body = request.body.replace(b"clientSecret", b"appSecret")
     return Request(request.method, request.path, request.query, request.headers, body)
 
@@ -475,7 +475,7 @@ class TestCreating:
     def test_a_workload_that_may_still_be_created_is_not_requested_again(
         self, plane: ControlPlane, api: RunaiApi, say: Say
     ) -> None:
-        """It may come through late, and nobody says that a second one of its name would be refused."""
+        """The request may still arrive, and no document promises that a second one of the same name is refused."""
         workloads = Workloads(plane)
         plane.on("POST", "/workloads/distributed", say, workloads.create)
         with pytest.raises(DisconnectedError, match="It is unknown whether the workload"):

@@ -23,7 +23,7 @@ from tests.demo.runai.runai_client import request
 from tests.kit.runai import Fault, FaultySite, runai_site
 
 BROKEN = 60 * int(os.environ.get("LLMB_CAMPAIGN", "1"))
-"""Creates on a line that breaks."""
+"""Create workloads on a line that breaks."""
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def test_no_workload_is_made_twice_or_lost_on_a_line_that_breaks(site: FaultySit
     open_, not_made = [], []
     for number in range(BROKEN):
         name = f"run-{number}"
-        # Some of the first questions meet a fault, and whatever comes after them does not.
+        # Some of the first requests meet a fault; later requests do not.
         site.faults[:] = [dice.choice(ways)() if dice.random() < 0.5 else Fault(body=None) for _ in range(4)]
         try:
             made[name] = api.create("distributed", {**request(), "name": name})
@@ -121,9 +121,9 @@ def test_no_workload_is_made_twice_or_lost_on_a_line_that_breaks(site: FaultySit
         except (LlmbError, UnreachableError):
             not_made.append(name)
     there = [workload.body["name"] for workload in site.workloads.all()]
-    assert sorted(there) == sorted(set(there)), "one was made twice"
-    assert set(made) <= set(there), "one was lost"
-    assert not set(there) & set(not_made), "one was made that was said not to be"
+    assert sorted(there) == sorted(set(there)), "a workload was made twice"
+    assert set(made) <= set(there), "a workload was lost"
+    assert not set(there) & set(not_made), "a workload exists although its creation was reported as failed"
     site.faults.clear()
     for name in there:
         found = api.find(name)
