@@ -1,4 +1,4 @@
-"""Files of a run that may be fetched, whatever names a server reports."""
+"""Files of a run that may be fetched, for any names that a server reports."""
 
 from __future__ import annotations
 

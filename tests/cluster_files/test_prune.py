@@ -1,4 +1,4 @@
-"""Local copies of logs go, and nothing that was said by them changes."""
+"""Removal of local copies of logs, which changes no result that was read from them."""
 
 from __future__ import annotations
 
@@ -189,12 +189,12 @@ def test_an_interrupted_removal_is_repeated(runs: Runs, monkeypatch: pytest.Monk
 
 
 class NoLogOfIt:
-    """A cluster that has forgotten the job, and that nobody asks for its log."""
+    """A cluster that has forgotten the job, and whose log is never requested."""
 
     profile = None
 
     def connect(self, prompter: object) -> None:
-        """It answers."""
+        """Succeed."""
 
     def look(self, _: object) -> dict[str, Job]:
         return {}
