@@ -1,4 +1,4 @@
-"""The life of workloads on the simulated control plane: phases, quota, names, deletion, and who may come in."""
+"""The life of workloads on the simulated control plane: phases, quota, names, deletion, and logins."""
 
 from __future__ import annotations
 
