@@ -198,7 +198,7 @@ def test_an_unreadable_log_is_reported_for_that_log(
 
 
 def taken(target: Path) -> Callable[[str, Path], None]:
-    """Somebody else takes the name at the last moment."""
+    """Another program creates the file at the last moment."""
 
     def link(_: str, to: Path) -> None:
         target.write_text("somebody else's")
@@ -347,7 +347,7 @@ def test_names_addresses_and_homes_are_replaced_in_all_files_alike(laptop: Lapto
     log = found[f"runs/{RUN_ID}/log"].decode()
     assert "HOSTNAME=host-1\nUSER=user-1\nHOME=/home/user-1\nhost-1:4242" in log
     assert "told to mail-1" in log
-    assert "9.1.0.70" in log, "a version is no address"
+    assert "9.1.0.70" in log, "a version is not an address"
     assert found["runs/second/log"] == found[f"runs/{RUN_ID}/log"]
     accounting = found[f"runs/{RUN_ID}/accounting.txt"].decode()
     assert "|user-1|" in accounting
@@ -386,7 +386,7 @@ def test_nodes_that_a_run_was_kept_from_are_replaced_too(laptop: Laptop, tmp_pat
 
 def test_the_numbers_are_json_that_everybody_reads(laptop: Laptop, tmp_path: Path) -> None:
     def refuse(word: str) -> None:
-        raise AssertionError(f"{word} is no JSON")
+        raise AssertionError(f"{word} is not JSON")
 
     laptop.add(log=re.sub(r"reduced_train_loss: [\d.]+", "reduced_train_loss: nan", log_text()))
     laptop.export(tmp_path / "a.tar.zst")
@@ -454,7 +454,7 @@ def test_a_name_that_is_a_word_of_the_log_stops_the_anonymous_export(laptop: Lap
 def test_a_name_that_is_a_word_of_the_preset_stops_the_anonymous_export(
     laptop: Laptop, tmp_path: Path, profile: SlurmProfile, where: str
 ) -> None:
-    """Otherwise `verify` would reject what is honest."""
+    """Without the refusal, `verify` would reject an honest archive."""
     laptop.add(profile=profile)
     exporter = Exporter(laptop.runs, [profile], laptop.places.presets, threshold=0.95)
     with pytest.raises(LlmbError, match="would change its content") as caught:
@@ -477,7 +477,7 @@ def test_a_name_that_is_a_word_of_the_suites_document_stops_the_anonymous_export
 
 
 class Verbs:
-    """The verbs of one person."""
+    """The command line of one user."""
 
     def __init__(self, home: Path) -> None:
         self._variables = verbs.environment(home)
@@ -502,7 +502,7 @@ def test_the_verbs(laptop: Laptop, tmp_path: Path) -> None:
     assert run("export", "nosuchrun", "-o", f"{file}.2").code == 1
 
     checked = run("verify", file, "--json")
-    assert (checked.code, checked.json["agrees"]) == (0, True), "whatever the verdicts are"
+    assert (checked.code, checked.json["agrees"]) == (0, True), "with any verdicts"
     assert [one["verdict"] and one["verdict"]["result"] for one in checked.json["runs"]] == ["PASS", "FAIL", None]
     assert "not forgery" in checked.json["caveat"]
     text = run("verify", file)

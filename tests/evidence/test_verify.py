@@ -1,4 +1,4 @@
-"""Archives that are whole pass, whatever the verdicts; what was changed, added, taken away or made up is found."""
+"""Verification: complete archives pass with any verdicts; changed, added, removed and invented content is detected."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tests.launch.launch_cases import ROWS, RUN_ID
 from tests.launch.runai.workload_cases import SMALL, intent, request_of
 
 OTHER_VARIANT = Selection("nemotron4-340b", "25.12", "340b", "h100", "fp8", 256)
-"""A configuration whose value of another release was measured with another variant of FP8."""
+"""A configuration whose value from another release was measured with another variant of FP8."""
 FITTED = replace(OTHER_VARIANT, gpu="b200", dtype="bf16")
 _LOG = f"runs/{RUN_ID}/log"
 Tar = list[tuple[tarfile.TarInfo, bytes]]
@@ -69,7 +69,7 @@ def single(laptop: Laptop, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def refusal(data: bytes, folder: Path) -> str:
-    """Why bytes are no archive."""
+    """Reason for which bytes are refused as an archive."""
     file = folder / "tampered.tar.zst"
     file.write_bytes(data)
     with pytest.raises(ArchiveError) as caught:
@@ -79,7 +79,7 @@ def refusal(data: bytes, folder: Path) -> str:
 
 
 def differing(file: Path, run_id: str = RUN_ID) -> set[str]:
-    """Checks of an archive's run that do not agree."""
+    """Checks of an archive's run that fail."""
     verification = verify(file)
     return {one.what for one in verification.findings if one.outcome == "differs" and one.run in (run_id, "")}
 
@@ -166,7 +166,7 @@ def test_another_threshold_is_reported(laptop: Laptop, archive: Path, tmp_path: 
     assert words == "Its verdicts pass from a ratio of 0.5 on; the default is 0.95."
 
 
-# What was changed and has right sums again.
+# Changed content with correct checksums.
 
 
 def edit(inside: Path, name: str, old: str, new: str) -> None:
@@ -300,14 +300,14 @@ ALTERED: dict[str, tuple[Selection, dict[str, Any], set[str]]] = {
 
 @pytest.mark.parametrize("name", ALTERED)
 def test_an_expectation_that_was_altered_before_the_export_is_found(laptop: Laptop, tmp_path: Path, name: str) -> None:
-    """All that was worked out by it follows again, so that only the preset tells."""
+    """All values derived from it are consistent, so only the preset reveals the change."""
     selection, changes, found = ALTERED[name]
     run = laptop.add("altered", selection=selection)
     assert run.plan.estimate is not None
     plan = replace(run.plan, estimate=replace(run.plan.estimate, **changes))
     laptop.runs.save(replace(run, plan=plan))
     laptop.export(tmp_path / "a.tar.zst", "altered")
-    of_another_script = {"script against settings"}  # the laptop's is that of Nemotron4
+    of_another_script = {"script against settings"}  # the laptop's script is for Nemotron4
     assert differing(tmp_path / "a.tar.zst", "altered") - of_another_script == found
 
 
@@ -355,7 +355,7 @@ def comment(path: Path) -> None:
     path.write_text(path.read_text() + "\n# told\n")
 
 
-# What damages it.
+# Damage to an archive.
 
 
 def flip_bit(data: bytes, random_: random.Random) -> bytes:
@@ -463,13 +463,13 @@ def test_every_tampered_archive_is_found(archive: Path, tmp_path: Path, print_at
 
 
 def test_an_archive_packed_by_the_test_is_accepted(archive: Path, tmp_path: Path) -> None:
-    """So that what was refused above was refused for what was done to it."""
+    """The refusals above are caused by the damage, not by the way in which the tests pack."""
     (tmp_path / "again.tar.zst").write_bytes(packed(tar_with(members(tar_of(archive.read_bytes())))))
     assert verify(tmp_path / "again.tar.zst").agrees
 
 
 def archive_with_manifest_size(size: int) -> bytes:
-    """An archive whose first head says that a manifest of this size follows."""
+    """Archive whose first header announces a manifest of this size."""
     info = tarfile.TarInfo("manifest.json")
     info.size, info.mode = size, 0o600
     return packed(info.tobuf(tarfile.GNU_FORMAT) + b"\0" * 4096)
@@ -546,7 +546,7 @@ def test_a_foreign_manifest_is_rejected(archive: Path, tmp_path: Path, changes: 
 
 
 def test_a_bomb_is_not_unpacked(archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither one whose manifest is honest about it nor one that goes on behind what the manifest says."""
+    """Refused with a manifest that states the true size, and with content that exceeds the manifest's size."""
     inside = tmp_path / "inside"
     inside.mkdir()
     manifest = unpack(archive, inside)
@@ -619,7 +619,7 @@ def test_nothing_is_left_behind_and_nothing_of_this_machine_is_asked(
 
 
 def golden_run(row: tuple[str, str, str, str, int], profile: SlurmProfile = SITE, **more: Any) -> Run:
-    """The run that a golden script was rendered for."""
+    """The run for which a golden script was rendered."""
     recipe, size, gpu, dtype, scale = row
     workload, release = recipe.split("@")
     selection = Selection(workload, release, size, gpu, dtype, scale, **more)
