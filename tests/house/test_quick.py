@@ -1,4 +1,4 @@
-"""`make quick` runs no test that starts a program or a server, and keeps the others."""
+"""`make quick` omits tests that start a program or a server, and runs the others."""
 
 from __future__ import annotations
 

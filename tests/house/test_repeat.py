@@ -1,4 +1,4 @@
-"""`make steady`: the program that runs tests again and again counts what fails."""
+"""`make steady`: the program that repeats tests and counts the failures."""
 
 from __future__ import annotations
 
