@@ -114,9 +114,9 @@ def test_a_connection_that_breaks_during_sbatchs_answer_gives_one_known_job(
     assert len(known.job_ids) == 1
 
 
-# Option of the script, and a word of the mend.
+# Option of the script, and words of the fix.
 REFUSED = {
-    "--account=nobody": "account",
+    "--account=absent": "account",
     "--partition=nowhere": "partition",
     "--time=99:00:00": "time limit",
     "--nodes=4000": "smaller scale",

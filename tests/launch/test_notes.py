@@ -1,4 +1,4 @@
-"""Notes and tags of runs: stored in their folders, for every version, and harmless to show."""
+"""Notes and tags of runs: stored in their folders, readable by every version, and safe to display."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The binding to a NUMA node, and the variables of a node's first rank, run by a shell as a task would run them."""
+"""The binding to a NUMA node, and the variables of a node's first rank, run by a shell as a task runs them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from llmb_tui.watch.parse import StepParser
 from tests.launch.launch_cases import PROFILE, ROWS, MakePlan
 
 HOSTILE = ("printf", "<%s>", "$HOME `id`", "\"'\\", "", "*", "a b")
-"""A command whose output is its arguments, each in its word."""
+"""Command that prints each of its arguments."""
 PRINTED = "".join(f"<{word}>" for word in HOSTILE[2:])
 
 
@@ -31,7 +31,7 @@ def settings(catalog: Catalog, make_plan: MakePlan) -> ResolvedSettings:
 def _task(
     settings: ResolvedSettings, folder: Path, local: int, numactl: str | None
 ) -> subprocess.CompletedProcess[str]:
-    """Run one task of a node whose numactl is this shell script; None: it has none."""
+    """Run one task of a node whose numactl is this shell script; with None there is no numactl."""
     programs = folder / "bin"
     programs.mkdir()
     for name in ("bash", "true", "printf"):
@@ -89,7 +89,7 @@ def test_nothing_is_bound_without_the_recipe_or_the_profile(settings: ResolvedSe
 
 
 def _variables(settings: ResolvedSettings, **environment: str) -> list[str]:
-    """NCCL's variables in a training, in the order of their names."""
+    """NCCL's variables in a training, sorted by name."""
     program = ("sh", "-c", "env | sort | grep ^NCCL_ || :")
     command = bound(with_network_lines(program), settings, PROFILE)
     done = subprocess.run(command, env={"PATH": os.environ["PATH"], **environment}, capture_output=True, check=True)

@@ -21,7 +21,7 @@ from tests.kit.warm import Warm
 
 RECIPE = "nemo.recipes:pretrain_recipe"
 
-# Stands where NeMo would, with nemo-run's own configuration objects. It says nothing about NeMo itself.
+# Replaces NeMo, with nemo-run's own configuration objects. Proves no statement about NeMo itself.
 STAND_IN = """
 import nemo_run as run
 
@@ -69,7 +69,7 @@ def site(tmp_path: Path) -> Path:
 def run(
     site: Path, settings: dict[str, Any], *options: str, rank: int = 0, **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """The installed script as a container would run it: from a folder that holds nothing else of the project."""
+    """Run the installed script as a container would: from a folder without any other file of the project."""
     script, launch = site.parent / "pretrain.py", site.parent / "launch.json"
     script.write_text(remote_text("pretrain.py"))
     launch.write_text(json.dumps({"factory": RECIPE, "arguments": {"num_nodes": 2}, "settings": settings}))
@@ -101,7 +101,7 @@ def test_it_prints_the_versions_and_the_configuration_then_trains(site: Path) ->
 
 
 def test_it_prints_the_versions_of_imported_libraries(site: Path) -> None:
-    """PyTorch's answers; a PyTorch that was built without NCCL reports no version, and the training starts."""
+    """PyTorch's answers; a PyTorch without NCCL reports no version, and the training starts."""
     torch = site / "torch.py"
     torch.write_text(
         "from types import SimpleNamespace as N\n"

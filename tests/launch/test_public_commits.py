@@ -1,4 +1,4 @@
-"""The early look for the commits of a setup script, with a real git: there, not public, out of reach, found before."""
+"""The early check for the commits of a setup script, with a real git: found, not public, unreachable, found earlier."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Shell:
 
 
 class Silent:
-    """A session whose git host swallows what it is asked."""
+    """A session whose git host does not answer."""
 
     def run_script(self, *_: object, **__: object) -> Completed:
         raise DeadlineError("No answer came in time.")

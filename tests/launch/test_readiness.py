@@ -1,4 +1,4 @@
-"""The one gate: what stands against starting a run, and that nothing gets past it, nor past observer mode."""
+"""The check before each start of a run: its objections, and that no start bypasses it, also on read-only clusters."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ANYTHING = Policy()
 
 @pytest.fixture
 def request_(catalog: Catalog, make_plan: MakePlan) -> RunRequest:
-    """64 GPUs for at most half an hour or so, by our script."""
+    """64 GPUs for about half an hour, by our script."""
     row = ROWS["nemotron4-25.04"]
     return RunRequest(catalog.recipe(row[0]), make_plan(*row, time_limit="00:30:00"), PROFILE)
 

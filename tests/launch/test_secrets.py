@@ -1,4 +1,4 @@
-"""Which keys a plan needs, what may be one, and what the servers say to it; on the demo cluster."""
+"""API keys: which ones a plan needs, their valid forms, and the servers' answers to them; on the demo cluster."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ HUB = SecretNeed(
 )
 
 
-# Which
+# Required keys
 
 
 def test_the_direct_procedure_requires_no_key(catalog: Catalog, make_plan: MakePlan) -> None:
@@ -73,7 +73,7 @@ def test_a_secret_need_names_its_source_and_the_waiting_time(catalog: Catalog, m
     assert "Our script, which is used here, downloads nothing from it." in hub.why
 
 
-# What may be one
+# Valid forms
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_the_verb_offers_every_secret() -> None:
     assert flags.SECRETS == SECRETS
 
 
-# On a cluster
+# Keys on a cluster
 
 
 @pytest.fixture
@@ -149,7 +149,7 @@ def test_a_key_is_put_there_for_its_owner_alone(cluster: DemoCluster, session: S
         ("ngc", True),
         ("hugging-face", False),
     ]
-    path.with_name(f"{path.name}.0123abcd.part").write_text(KEY)  # of a write that was killed
+    path.with_name(f"{path.name}.0123abcd.part").write_text(KEY)  # remains of a killed write
     forget_secret(session, "ngc")
     assert list(path.parent.iterdir()) == []
 
@@ -195,7 +195,7 @@ def test_the_tokens_of_other_programs_are_seen(cluster: DemoCluster, session: Sl
     assert [state.own for state in secret_states(session)] == [False, True]
 
 
-# What the servers say
+# The servers' answers
 
 
 def test_a_registry_that_wants_no_key_says_how_big_the_image_is(session: SlurmCluster, web: Web) -> None:
@@ -290,7 +290,7 @@ def test_the_size_is_the_recipes_if_the_registry_cannot_be_asked(
     assert Installer(session, cluster.profile, plan).probe()[1].size == "5–60 GB"
 
 
-# On this computer
+# Keys on this computer
 
 
 class Memory(KeyringBackend):
@@ -360,7 +360,7 @@ def test_a_locked_keyring_stops_nothing_and_shows_nothing(memory: Memory, sessio
 def test_without_a_safe_keyring_nothing_is_kept(
     memory: Memory, monkeypatch: pytest.MonkeyPatch, use: Callable[[], object]
 ) -> None:
-    monkeypatch.setattr(Memory, "priority", 0.5)  # as keyring rates files of plain text
+    monkeypatch.setattr(Memory, "priority", 0.5)  # as keyring rates plain text files
     with pytest.raises(secret_store.SecretStoreError) as caught:
         use()
     assert caught.value.why == "This computer has no keyring, or no safe one."

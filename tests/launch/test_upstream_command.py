@@ -1,4 +1,4 @@
-"""The command of NVIDIA's scripts: what it sets, what it takes away, what it cannot do."""
+"""The command of NVIDIA's scripts: the variables that it sets and unsets, and selections without a command."""
 
 from __future__ import annotations
 
@@ -284,7 +284,7 @@ def test_a_variable_of_a_profile_does_not_take_the_place_of_the_selection(comman
     assert "MAX_STEPS" in command.unset
 
 
-# What a script sees when the text is pasted: its environment, its arguments, where it runs.
+# Report of a script in the pasted text: its environment, arguments and working directory.
 _REPORT = f"""#!{sys.executable}
 import json, os, sys
 json.dump([dict(os.environ), sys.argv[1:], os.getcwd()], open(os.environ["HOME"] + "/seen", "w"))

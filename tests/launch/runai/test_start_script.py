@@ -1,4 +1,4 @@
-"""The start script as a pod runs it: by bash, in a folder of the test's, with stand-ins of what the image has."""
+"""The start script as a pod runs it: by bash, in a folder of the test, with stand-ins for the programs of the image."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Pod:
         for name, text in {"torchrun": TORCHRUN, "python": PYTHON, "numactl": NUMACTL}.items():
             (self.bin / name).write_text(text)
             (self.bin / name).chmod(0o755)
-        # The volume and the run's folder lie below the test's.
+        # The volume and the run's folder are below the test's folder.
         work_dir = f"{self.root}/data/llmb"
         self.spec = spec_of(request_of(selection))
         body = creation_request(self.spec, PLACED)["spec"]

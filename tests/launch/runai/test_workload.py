@@ -47,7 +47,7 @@ GB200 = Selection("nemotron4-340b", "25.12", "340b", "gb200", "fp8", 128)
 
 
 def check(name: str, body: dict[str, Any]) -> None:
-    """Valid by NVIDIA's model, and with no field that this does not know."""
+    """Check that the body is valid by NVIDIA's model, without additional fields."""
     known = model(name).from_dict(body).model_dump(by_alias=True)
 
     def compare(part: Any, whole: Any) -> None:
@@ -113,7 +113,7 @@ def test_all_that_the_profile_asks_for_is_in_the_request() -> None:
         "name": "HF_TOKEN",
         "secret": {"name": "genericsecret-huggingface", "key": "HF_TOKEN"},
     }
-    assert variables["QUOTED"]["value"] == "a 'b' \"c\" $$(d)", "Kubernetes would fill in what is between the brackets"
+    assert variables["QUOTED"]["value"] == "a 'b' \"c\" $$(d)", "Kubernetes would replace the variable in the brackets"
     assert json.loads(as_json(body)) == body
 
 
@@ -257,7 +257,7 @@ def test_recipes_of_nemo_1_are_refused(recipe: str) -> None:
     workload, _, release = recipe.partition("@")
     request = request_of(Selection(workload, release, size, "h100", dtype, scale))
     assert "NeMo 1" in said(request)["procedure"]
-    assert not said(request, "note")  # that it runs there all the same, as for a NeMo 2 recipe of Slurm's
+    assert not said(request, "note")  # the note for NeMo 2 recipes on Slurm, that the recipe also runs there, is absent
     with pytest.raises(LlmbError, match="cannot be launched"):
         spec_of(request)
 
