@@ -1,4 +1,4 @@
-"""Every published row of the NeMo 2 recipes, built by real NeMo from what a run takes along, is what its plan says."""
+"""Every published row of the NeMo 2 recipes, built by real NeMo from the files of a run, equals its plan."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_the_padded_vocabulary_is_the_published_one(printed: dict[tuple[str, str
         found, model = printed[each.recipe.id, each.key], each.recipe.models[each.row.size]
         tokenizer = "model.tokenizer" if each.row.size == "340b" else "data.tokenizer"
         told, multiple = found[f"{tokenizer}.vocab_size"], 128 * each.plan.parallelism.tp
-        # A tokenizer without words has one word more than it is told.
+        # A tokenizer without words has one word more than its configured size.
         padded = -(-(told + 1) // multiple) * multiple
         if each.row.size in ("15b", "340b"):
             assert (told, padded) == (model.vocab, {2: 256256, 8: 257024}[each.plan.parallelism.tp])
