@@ -1,4 +1,4 @@
-"""What a cluster's own runs say about a plan: those of the same configuration, and others by their ratio."""
+"""Effect of a cluster's own runs on a plan: runs of the same configuration, and others by their ratio."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def here(plan: Plan, *results: ClusterResult) -> ClusterEstimate:
 
 
 def halves(found: ClusterEstimate) -> tuple[float, float]:
-    """Per cent below and above."""
+    """Half widths of the band in per cent, below and above."""
     return (
         100 * (1 - found.low_s / found.step_time_s),
         100 * (found.high_s / found.step_time_s - 1),

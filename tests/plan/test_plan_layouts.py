@@ -1,4 +1,4 @@
-"""The list of layouts: each of them can run, none that can is missing, and the order is that of the estimate."""
+"""The list of layouts: each can run, no runnable one is missing, and the order is that of the estimate."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_layout_is_listed_exactly_if_it_can_be_launched(selection: Selection, 
 @given(st.sampled_from([N15B, N340B, L405B, GROK]), st.data())
 @settings(max_examples=100)
 def test_every_valid_neighbour_of_a_listed_layout_is_listed(selection: Selection, data: st.DataObject) -> None:
-    """Neighbours: one number times or by a prime, another one the other way."""
+    """Neighbours: one number multiplied or divided by a prime, and another number divided or multiplied by it."""
     start = data.draw(st.sampled_from(sorted(all_of(selection), key=repr)))
     up, down = data.draw(st.lists(st.sampled_from(FREE), min_size=2, max_size=2, unique=True))
     factor = data.draw(st.sampled_from([2, 3, 7]))
@@ -104,7 +104,7 @@ def test_the_best_are_the_first_of_all() -> None:
 
 
 def test_where_nothing_fits_the_rest_is_listed() -> None:
-    """405b whole on 64 GPUs: none of its layouts fits, and the list says so."""
+    """405b with all layers on 64 GPUs: no layout fits, and the list says so."""
     selection = Selection("llama3.1", "25.04", "405b", "h100", "bf16", 64, overrides=Overrides(layers=126, pp=8))
     found = layouts(CATALOG, selection)
     assert found.best

@@ -1,4 +1,4 @@
-"""What holds for every selection that can be read."""
+"""Properties of every selection that can be parsed."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_an_estimate_lies_in_its_band_and_its_absence_is_explained(selection: Se
         assert len(explained) == 1
         assert made.gpu_hours is None
         return
-    assert all(p.severity == "note" for p in explained), "it can be slower than it says"
+    assert all(p.severity == "note" for p in explained), "the run can be slower than its estimate"
     assert 0 < made.estimate.low_s < made.estimate.step_time_s < made.estimate.high_s
     assert 0 < made.estimate.mfu_pct < 100
     assert (made.published is not None) == (made.estimate.method == "published")

@@ -1,4 +1,4 @@
-"""What flags and lines of JSON mean, and how those are answered that mean nothing."""
+"""Parsing of flags and lines of JSON, and the answers to invalid ones."""
 
 from __future__ import annotations
 
