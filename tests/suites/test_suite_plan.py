@@ -1,4 +1,4 @@
-"""A suite before anything is sent: its rows, its sums, what stands against it; and how it stands afterwards."""
+"""A suite before any submission: its rows, totals and objections; and its state afterwards."""
 
 from __future__ import annotations
 
