@@ -1,4 +1,4 @@
-"""What every list has: columns that leave in their order, a filter, marks, an order, and rows that change alone."""
+"""Features of every list: columns that disappear in a fixed order, a filter, marks, sorting, updates of single rows."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Files(TableScreen[File, None]):
 
 
 class Unread(TableScreen[File, None]):
-    """A list whose rows are not known yet."""
+    """A list whose rows have not been read."""
 
     title_parts = ()
 

@@ -1,4 +1,4 @@
-"""The views over the list of results: opened by a key, left by another, and what can be taken from them."""
+"""The views over the list of results: opened and closed by keys, with contents that can be copied and saved."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ async def test_two_runs_of_one_configuration_are_compared(open_results: OpenResu
         await until(pilot, lambda: "compare" in actions(app.screen), "two are marked")
         await pilot.press("c")
         await on_top(pilot, ResultView)
-        await until(pilot, lambda: "within the noise" in on_screen(app), "what can be said")
+        await until(pilot, lambda: "within the noise" in on_screen(app), "the summary")
 
 
 async def test_scaling_draws_its_charts_and_writes_them_as_svg(open_results: OpenResults, tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ async def test_without_a_curve_the_view_says_which_runs_are_needed(open_results:
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: bool(cells(app)) and cells(app)[0][4] == "2", "the run")
         await pilot.press("s")
-        await until(pilot, lambda: "There is no scaling curve" in on_screen(app), "why")
+        await until(pilot, lambda: "There is no scaling curve" in on_screen(app), "the reason")
         assert "save" not in actions(app.screen)
         await pilot.press("escape")
         assert isinstance(app.screen, ResultsScreen)
@@ -208,7 +208,7 @@ async def test_too_many_runs_for_a_report_are_refused(open_results: OpenResults)
         await pilot.press("g")
         await until(pilot, lambda: len(cells(app)) == 2, "the clusters")
         await pilot.press("r")
-        await until(pilot, lambda: bool(told), "why not")
+        await until(pilot, lambda: bool(told), "the reason")
         assert "too many for a report on the screen; it has 30 at most" in told[0]
         assert isinstance(app.screen, ResultsScreen)
 
@@ -240,7 +240,7 @@ async def test_the_heading_shows_that_an_answer_is_being_made(open_results: Open
         await on_top(pilot, ResultView)
         assert text_of(app, "#view-head") == "◐ Nodes …"
         go.set()
-        await until(pilot, lambda: text_of(app, "#view-head") == "Nodes", "it is over")
+        await until(pilot, lambda: text_of(app, "#view-head") == "Nodes", "the completed view")
 
 
 async def test_an_export_says_what_was_written_and_what_is_missing(open_results: OpenResults, tmp_path: Path) -> None:
@@ -249,7 +249,7 @@ async def test_an_export_says_what_was_written_and_what_is_missing(open_results:
     file.parent.mkdir()
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: bool(cells(app)) and cells(app)[0][3] == "2", "the runs")
-        for title in ("2 runs,", "exists"):  # a file that is there is not replaced
+        for title in ("2 runs,", "exists"):  # existing files are not replaced
             await pilot.press("e")
             await on_top(pilot, ExportDialog)
             app.screen.query_one(Input).value = str(file)
@@ -258,7 +258,7 @@ async def test_an_export_says_what_was_written_and_what_is_missing(open_results:
             await until(pilot, lambda title=title: title in on_screen(app), title)
             if title == "2 runs,":
                 assert "were replaced by aliases" in on_screen(app)
-                # What was made by hand was launched with no settings.
+                # The runs of this test were launched without settings.
                 differs = {one.what for one in verify(file).findings if one.outcome == "differs"}
                 assert differs == {"settings against preset"}
             await pilot.press("q")
@@ -295,7 +295,7 @@ async def test_an_export_continues_and_is_reported_after_the_view_is_closed(
             await on_top(pilot, Failure)
             assert "The disk is full." in on_screen(app)
         else:
-            await until(pilot, lambda: told == [f"Exported: {file}"], "it is told")
+            await until(pilot, lambda: told == [f"Exported: {file}"], "the notification")
     assert file.exists() is not fails
 
 
@@ -311,7 +311,7 @@ async def test_without_a_working_directory_the_home_directory_is_suggested(
     async with app.run_test(size=SIZE) as pilot:
         await read(pilot)
         for key in keys:
-            await until(pilot, lambda key=key: key != "v" or "save" in actions(app.screen), "what is written")
+            await until(pilot, lambda key=key: key != "v" or "save" in actions(app.screen), "the report")
             await pilot.press(key)
         await on_top(pilot, dialog)
         assert app.screen.query_one(Input).value.startswith(str(tmp_path))

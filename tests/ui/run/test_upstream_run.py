@@ -1,4 +1,4 @@
-"""A run of NVIDIA's scripts on its screen: its procedure, all its jobs, its results, and one that is unknown."""
+"""A run of NVIDIA's scripts on its screen: its launch method, all its jobs, its results, and an unknown submission."""
 
 from __future__ import annotations
 
@@ -108,17 +108,17 @@ async def test_an_unknown_one_is_asked_about_again_by_itself_until_it_is_known(
 
     monkeypatch.setattr("llmb_tui.watch.runs_feed.reconcile", reconcile)
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, lambda: "jobs 102, 101" in header(app), "it is known")
+        await until(pilot, lambda: "jobs 102, 101" in header(app), "the jobs")
         assert asked == [llama.id] * 4
         screen = app.screen
         assert isinstance(screen, RunScreen)
-        await until(pilot, lambda: screen.run_state is not None, "it is watched")
+        await until(pilot, lambda: screen.run_state is not None, "the watch")
 
 
 async def test_a_cluster_that_does_not_answer_is_not_asked_again_by_itself(
     open_run: Open, llama: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    app, _ = open_run(run=replace(llama, submission="unknown", job_ids=(), note="Nobody knows."))
+    app, _ = open_run(run=replace(llama, submission="unknown", job_ids=(), note="The answer was lost."))
     asked: list[str] = []
 
     def reconcile(_session: object, _runs: object, _journal: object, run: Run) -> Run:
@@ -127,7 +127,7 @@ async def test_a_cluster_that_does_not_answer_is_not_asked_again_by_itself(
 
     monkeypatch.setattr("llmb_tui.watch.runs_feed.reconcile", reconcile)
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, lambda: "Nobody knows." in notice(app), "what is known")
+        await until(pilot, lambda: "The answer was lost." in notice(app), "the note")
         watching = [worker for worker in app.workers if worker.group == "monitor"]
-        await until(pilot, lambda: not any(worker.is_running for worker in watching), "nobody asks any more")
+        await until(pilot, lambda: not any(worker.is_running for worker in watching), "the queries have ended")
         assert asked == [llama.id]

@@ -97,8 +97,8 @@ async def test_each_key_updates_the_plan_and_the_problems(services: Services, si
         assert f"✗ error: {wrong.reason} {wrong.fix}" in checks_text(wizard)
         assert marks(pilot)[StepId.SCALE] == "flagged"
         checks = wizard.query_one("#layout-checks", Paragraphs)
-        assert wizard.query_one(ScalePane).region.contains_region(checks.region), "it is visible without scrolling"
-        assert wrong.reason[:20] not in str(wizard.query_one("#issues").render()), "and is not shown twice"
+        assert wizard.query_one(ScalePane).region.contains_region(checks.region), "the checks are visible"
+        assert wrong.reason[:20] not in str(wizard.query_one("#issues").render()), "the reason is shown only once"
         await pilot.press("backspace", "4")
         assert "✗" not in checks_text(wizard)
         assert marks(pilot)[StepId.SCALE] != "flagged"
@@ -156,7 +156,7 @@ async def test_rail_and_review_name_a_custom_layout(app: LlmbApp) -> None:
         words = "\n".join(f"{head} {body}" for head, body in facts)
         assert "differs from the published layout: TP 4, not 2" in words
         await pilot.press("3", "l", "backspace", "2")
-        assert summaries(pilot)[StepId.SCALE] == "16 GPUs", "a typed value that equals the recipe's is no difference"
+        assert summaries(pilot)[StepId.SCALE] == "16 GPUs", "a typed value equal to the recipe's counts as unchanged"
 
 
 async def test_one_key_or_click_restores_the_recipes_layout(app: LlmbApp) -> None:
@@ -322,13 +322,13 @@ async def test_long_comparison_shows_progress_and_can_be_cancelled(
         await on_top(pilot, LayoutsDialog)
         await until(pilot, lambda: "comparing layouts for" in text_of(app, "#choices-said"), "the duration is shown")
         await pilot.press("enter")
-        assert isinstance(app.screen, LayoutsDialog), "there is nothing to take yet"
+        assert isinstance(app.screen, LayoutsDialog), "the list has no layout yet"
         await pilot.press("escape")
         await on_top(pilot, WizardScreen)
         held.may_go.set()
         await until(pilot, held.gone.is_set, "the thread has ended")
         await pilot.press("l", "4")
-        assert overrides(wizard) == Overrides(tp=4), "what comes too late is dropped"
+        assert overrides(wizard) == Overrides(tp=4), "a late comparison is dropped"
 
 
 def empty(catalog: Catalog, selection: Selection) -> Layouts:  # noqa: ARG001 - the room's

@@ -59,6 +59,6 @@ async def test_the_list_of_runs_leads_to_the_suites(app: LlmbApp) -> None:
         await on_top(pilot, JobsScreen)
         await pilot.press("S")
         await on_top(pilot, SuitesScreen)
-        await until(pilot, lambda: "No suites yet" in text_of(app, "#list-status"), "there is none")
+        await until(pilot, lambda: "No suites yet" in text_of(app, "#list-status"), "the empty list")
         await pilot.press("escape")
         await on_top(pilot, JobsScreen)

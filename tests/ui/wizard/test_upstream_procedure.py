@@ -238,7 +238,7 @@ async def test_new_procedure_drops_earlier_checks_and_probes_again(services: Ope
         assert marks(pilot)[StepId.INSTALL] == "open"
         await until(pilot, lambda: wizard.bar.link == "connected", "the connection is as it was")
         services.stand_in.may_answer.set()
-        await until(pilot, lambda: ("preflight", "direct") in services.stand_in.asked, "it is probed again")
+        await until(pilot, lambda: ("preflight", "direct") in services.stand_in.asked, "the second preflight")
         assert ("preflight", "upstream") not in services.stand_in.asked
 
 

@@ -58,7 +58,7 @@ async def test_return_to_the_preview_types_into_no_hidden_field(app: LlmbApp, ov
         assert wizard.has_class("-preview")
         answers = wizard.state.answers if wizard.state else None
         await pilot.press(over[0])
-        await until(pilot, lambda: app.screen is not wizard, "it is covered")
+        await until(pilot, lambda: app.screen is not wizard, "the covering screen")
         await pilot.press(over[1])
         await on_top(pilot, WizardScreen)
         await pilot.press("l", "escape", "down")
@@ -242,9 +242,9 @@ async def test_a_later_answer_that_became_impossible_is_flagged_and_kept(app: Ll
         await pilot.press("right")
         assert "GB200" in text_of(app, "#issues").upper()
         await pilot.press("right")
-        assert step_of(pilot) is StepId.HARDWARE, "an error at this step blocks going on"
+        assert step_of(pilot) is StepId.HARDWARE, "an error at this step blocks the next step"
         await pilot.press("left")
-        assert step_of(pilot) is StepId.WORKLOAD, "and never going back"
+        assert step_of(pilot) is StepId.WORKLOAD, "and never the previous step"
 
 
 async def test_a_typed_scale_that_is_not_listed_is_previewed_and_flagged(app: LlmbApp) -> None:
@@ -282,7 +282,7 @@ async def test_leaving_the_preview_restores_the_focus(app: LlmbApp) -> None:
         await until(pilot, lambda: app.focused is left, "the list of scales is there again")
         await pilot.press("p")
         await pilot.resize_terminal(120, 36)
-        await until(pilot, lambda: app.focused is left, "it has the keys where there is room for both")
+        await until(pilot, lambda: app.focused is left, "the list has the focus if there is room for both")
 
 
 async def test_failed_background_read_shows_only_a_message(
