@@ -69,7 +69,7 @@ def test_strong_scaling_is_shown_with_the_reason_if_only_weak_is_published(catal
     both = offered(catalog, answer(answer(Answers(), WORKLOAD, "nemotron4-340b@25.12/340b"), "gpu", "gb200"), "scaling")
 
     assert weak_only["strong"].disabled_reason == "weak only in nemotron4@25.04"
-    assert some["strong"].disabled_reason == "weak only on H100", "it has both on other types"
+    assert some["strong"].disabled_reason == "weak only on H100", "other types have both"
     assert both["strong"].disabled_reason is None
     assert both["weak"].disabled_reason is None
 
