@@ -77,9 +77,9 @@ def read_below(places: UserPaths) -> Iterator[Counter[str]]:
 
 
 def jobs(places: UserPaths) -> list[dict[str, Any]]:
-    done = verbs.run(("jobs", "--json"), verbs.environment(places.state.parent))
-    assert (done.returncode, done.stderr) == (0, "")
-    documents: list[dict[str, Any]] = json.loads(done.stdout)
+    result = verbs.run(("jobs", "--json"), verbs.environment(places.state.parent))
+    assert (result.returncode, result.stderr) == (0, "")
+    documents: list[dict[str, Any]] = json.loads(result.stdout)
     return documents
 
 
@@ -93,7 +93,7 @@ def test_each_is_read_once_and_then_only_what_changed(places: UserPaths) -> None
     assert names == {}
     Services(places).notes.change("run7", "said")
     with read_below(places) as names:
-        assert {one["id"]: one["note"] for one in jobs(places) if one["note"]} == {"run7": "said"}
+        assert {job["id"]: job["note"] for job in jobs(places) if job["note"]} == {"run7": "said"}
     assert names == {"run.json": 1, "log": 1, "note.json": 1}
 
 

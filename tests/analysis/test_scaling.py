@@ -44,7 +44,7 @@ def test_the_interval_of_an_efficiency() -> None:
 def test_one_scale_makes_no_curve_and_two_precisions_make_two() -> None:
     both = [replace(NEMOTRON, dtype=dtype, scale=gpus) for dtype in ("bf16", "fp8") for gpus in (16, 64)]
     assert scaling_curves([make_result("a"), make_result("b")]) == ()
-    assert len(scaling_curves([make_result(f"r{at}", 2.0, one) for at, one in enumerate(both)])) == 2
+    assert len(scaling_curves([make_result(f"r{index}", 2.0, one) for index, one in enumerate(both)])) == 2
 
 
 @pytest.mark.parametrize("absurd", [1e300, 1e-300])

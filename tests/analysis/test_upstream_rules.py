@@ -38,18 +38,23 @@ def nemo(first: int = 0, last: int = 49, *without: int, total: int = 49) -> str:
     """2.690 s at iteration 35 and a millisecond more at each later one; 9.9 s before; TFLOPS 1601 and one more each."""
     return "GSW: model\n" + "".join(
         NEMO.format(
-            at=at, last=total, s=f"{2.690 + 0.001 * (at - 35):.3f}" if at >= 35 else 9.9, tflops=f"{1601 + at - 35:.3e}"
+            at=index,
+            last=total,
+            s=f"{2.690 + 0.001 * (index - 35):.3f}" if index >= 35 else 9.9,
+            tflops=f"{1601 + index - 35:.3e}",
         )
-        for at in range(first, last + 1)
-        if at not in without
+        for index in range(first, last + 1)
+        if index not in without
     )
 
 
 def bridge(norm: str = "10.275", last: int = 50) -> str:
     """20,000 ms at iteration 35 and 100 more at each later one; 99,000 before."""
     return "".join(
-        BRIDGE.format(at=at, last=50, ms=20000 + 100 * (at - 35) if at >= 35 else 99000, tflops=700 + at, norm=norm)
-        for at in range(1, last + 1)
+        BRIDGE.format(
+            at=index, last=50, ms=20000 + 100 * (index - 35) if index >= 35 else 99000, tflops=700 + index, norm=norm
+        )
+        for index in range(1, last + 1)
     )
 
 
@@ -173,7 +178,7 @@ def test_a_log_of_megatron_bridge() -> None:
 
 
 def test_neither_reads_the_bars_of_the_hydra_recipes() -> None:
-    bars = "".join(BAR.format(at=at, count=at + 1) for at in range(50)) + "\n"
+    bars = "".join(BAR.format(at=index, count=index + 1) for index in range(50)) + "\n"
     assert timing(bars) is None  # it contains none of the script's words
     assert timing("model\n" + bars) == UpstreamResult("parse_train_timing", "Failed")
     assert by_llmb(bars).status == "unsupported_framework"
