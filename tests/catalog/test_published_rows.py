@@ -40,12 +40,12 @@ GOLDEN = json.loads((Path(__file__).parent / "golden_rows.json").read_text(encod
 
 
 def test_every_recipe_has_all_its_rows_and_results(catalog: Catalog) -> None:
-    found = {
+    counts = {
         recipe.id: (len(rows(recipe)), sum(result.release is None for result in results(recipe)))
         for recipe in catalog.recipes
     }
-    assert found == COUNTS
-    assert tuple(map(sum, zip(*found.values(), strict=True))) == (136, 88)
+    assert counts == COUNTS
+    assert tuple(map(sum, zip(*counts.values(), strict=True))) == (136, 88)
 
 
 def test_the_results_of_another_release_say_so(catalog: Catalog) -> None:
