@@ -271,7 +271,7 @@ def test_a_bad_profile_hides_no_other_cluster(places: UserPaths, capsys: pytest.
     never = _spoil(places.clusters, PROFILE.format(name="cut"), bad, 40)
     (places.clusters / "sound.toml").write_text(PROFILE.format(name="sound"))
     code, out, err = _answers(capsys, "clusters", "--json")
-    names = {one["name"] for one in json.loads(out)}
+    names = {entry["name"] for entry in json.loads(out)}
     assert (code, "sound" in names, names & never) == (0, True, set())
     assert all(f"{name}.toml" in err for name in never)
     for name in never:
@@ -312,9 +312,9 @@ def test_a_bad_rule_file_hides_no_other_file(places: UserPaths, capsys: pytest.C
             for text in ("x", "x[1", *ODD[:20], "Invalid account or account/partition combination specified"):
                 match = rules(stage).match(text)
                 assert match is None or match.diagnosis(dict.fromkeys(FACTS.get(stage, ()), "f")).reason
-        found = rules("submit").match("x[1")
-        assert found is not None
-        assert found.diagnosis().reason == "It is ours."
+        result = rules("submit").match("x[1")
+        assert result is not None
+        assert result.diagnosis().reason == "It is ours."
         assert all(any(f"{name}.toml" in one for one in told) for name in never)
     finally:
         use_own_rules(places.config / "nowhere")

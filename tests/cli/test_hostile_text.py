@@ -96,12 +96,12 @@ def test_an_ascii_terminal_gets_only_ascii(monkeypatch: pytest.MonkeyPatch) -> N
     ],
 )
 def test_streams_that_are_closed_or_full(how: str, code: int, printed: str, tmp_path: Path) -> None:
-    done = _sh(how, tmp_path)
-    assert done.returncode == code, done.stderr
-    assert printed in done.stderr
-    assert not re.search("Traceback|internal error", done.stderr + done.stdout)
-    assert "Exception ignored" not in done.stderr
-    assert not ("2>&-" in how and "llmb-tui:" in done.stdout), "messages are not answers"
+    result = _sh(how, tmp_path)
+    assert result.returncode == code, result.stderr
+    assert printed in result.stderr
+    assert not re.search("Traceback|internal error", result.stderr + result.stdout)
+    assert "Exception ignored" not in result.stderr
+    assert not ("2>&-" in how and "llmb-tui:" in result.stdout), "messages are not answers"
 
 
 def test_help_is_printed_in_every_encoding(tmp_path: Path) -> None:
@@ -112,12 +112,12 @@ def test_help_is_printed_in_every_encoding(tmp_path: Path) -> None:
 
 
 def test_directories_that_cannot_be_found(tmp_path: Path) -> None:
-    done = _sh("config path", tmp_path, LLMB_TUI_STATE_DIR="~nosuchuser/x")
-    assert (done.returncode, "The directory ~nosuchuser/x does not exist." in done.stderr) == (1, True)
+    result = _sh("config path", tmp_path, LLMB_TUI_STATE_DIR="~nosuchuser/x")
+    assert (result.returncode, "The directory ~nosuchuser/x does not exist." in result.stderr) == (1, True)
     gone = tmp_path / "gone"
     gone.mkdir()
-    done = _sh("config path", gone, before="rmdir ../gone &&", LLMB_TUI_STATE_DIR="state")
-    assert (done.returncode, "The directory state does not exist." in done.stderr) == (1, True)
+    result = _sh("config path", gone, before="rmdir ../gone &&", LLMB_TUI_STATE_DIR="state")
+    assert (result.returncode, "The directory state does not exist." in result.stderr) == (1, True)
 
 
 def _sh(how: str, folder: Path, before: str = "", **more: str) -> subprocess.CompletedProcess[str]:

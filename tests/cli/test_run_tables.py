@@ -39,9 +39,9 @@ def ended(tmp_path: Path) -> Ended:
 
 
 def printed(tmp_path: Path, *arguments: str) -> str:
-    done = verbs.run(arguments, verbs.environment(tmp_path))
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    result = verbs.run(arguments, verbs.environment(tmp_path))
+    assert result.returncode == 0, result.stderr
+    return result.stdout
 
 
 def test_jobs_and_results_name_the_launch_method(ended: Ended, tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ def _is_whole(places: UserPaths, shared: Run, answers: list[dict[str, object]]) 
     events = Counter((one["event"], one.get("by"), one.get("time")) for one in Journal(places.journal).read())
     expected = [("noted", me, time) for me in range(PROGRAMS) for time in range(TIMES)]
     assert events == Counter([*expected, ("withdrawn", None, None)])
-    saved = Counter(str(one["name"]) for one in answers if "name" in one)
+    saved = Counter(str(answer["name"]) for answer in answers if "name" in answer)
     assert saved == Counter(f"c{number}" for number in range(5)), "the second process is refused"
     assert {profile.name for profile in Services(places).clusters.profiles()} == set(saved)
     settings = load_settings(places.settings)

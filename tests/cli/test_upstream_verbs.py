@@ -125,14 +125,14 @@ class RecordingServices(Services):
 
 @pytest.fixture
 def services(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RecordingServices:
-    found = RecordingServices(UserPaths(tmp_path / "config", tmp_path / "state"))
+    result = RecordingServices(UserPaths(tmp_path / "config", tmp_path / "state"))
     for profile in (EOS, MOUNTED):
-        found.clusters.save(profile)
+        result.clusters.save(profile)
     for room in (clusters, secrets):
-        monkeypatch.setattr(room, "user_services", lambda _: found)
-    monkeypatch.setattr(secrets, "try_secret", found.try_secret)
-    monkeypatch.setattr(secrets, "give_secret", found.give_secret)
-    return found
+        monkeypatch.setattr(room, "user_services", lambda _: result)
+    monkeypatch.setattr(secrets, "try_secret", result.try_secret)
+    monkeypatch.setattr(secrets, "give_secret", result.give_secret)
+    return result
 
 
 def call(*arguments: str) -> int:
