@@ -37,9 +37,9 @@ class Lab:
 
     def verb(self, *words: str, exit_code: int = 0) -> str:
         """Output of a verb."""
-        done = verbs.run(words, self._variables)
-        assert done.returncode == exit_code, done.stderr
-        return done.stdout + done.stderr * (exit_code != 0)
+        result = verbs.run(words, self._variables)
+        assert result.returncode == exit_code, result.stderr
+        return result.stdout + result.stderr * (exit_code != 0)
 
     def add(self, *flags: str) -> None:
         self.verb("clusters", "add", "lab", "--kind", "toy", "--queue", str(self.queue), *flags)

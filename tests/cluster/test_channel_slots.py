@@ -106,7 +106,7 @@ def test_the_number_of_sessions_after_a_refusal_is_forgotten_in_time(
     monkeypatch.setattr(channel_slots, "TURN_S", 3600.0)
     monkeypatch.setattr(channel_slots, "BELIEVED_S", 0.0)
     streams = [start_stream(connection), start_stream(connection)]
-    assert [one.read(0.1) for one in streams] == [None, None]
+    assert [stream.read(0.1) for stream in streams] == [None, None]
     connection.close()
 
 

@@ -459,8 +459,8 @@ def test_nothing_reaches_the_terminal_and_nothing_is_read_from_it(node: LoginNod
         "try: connect(profile, NonInteractivePrompter())\n"
         "except AuthenticationError: sys.exit(7)\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False, input=b"1\n", timeout=60)
-    assert (done.returncode, done.stdout, done.stderr) == (7, b"", b"")
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False, input=b"1\n", timeout=60)
+    assert (result.returncode, result.stdout, result.stderr) == (7, b"", b"")
     assert sent(node, "keyboard-interactive") == []
 
 

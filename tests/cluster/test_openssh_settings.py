@@ -255,8 +255,8 @@ def test_a_configuration_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pyt
 
 
 def _runs(pid: int) -> bool:
-    done = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
-    return done.stdout.strip()[:1] not in ("", "Z")
+    result = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return result.stdout.strip()[:1] not in ("", "Z")
 
 
 def test_without_ssh_there_are_plain_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -291,11 +291,11 @@ def test_programs_of_the_configuration_cannot_reach_the_terminal(tmp_path: Path)
         "from llmb_tui.cluster.ssh.openssh import resolve\n"
         f"assert resolve('eos', {config!r}).host == 'eos'\n"
     )
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", _AT_A_TERMINAL, sys.executable, "-c", script],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         timeout=60,
         check=False,
     )
-    assert (done.returncode, done.stdout) == (0, b"")
+    assert (result.returncode, result.stdout) == (0, b"")

@@ -43,9 +43,9 @@ def test_variables_of_the_profile_are_not_missing() -> None:
 
 
 def test_paths_are_shown_but_never_taken_over_with_the_others() -> None:
-    found = checks("NCCL_DEBUG=WARN\nPATH=/opt/bin:/usr/bin\nLD_LIBRARY_PATH=/opt/lib\nFI_PROVIDER=efa\n")
-    assert found["environment"].variables == (("FI_PROVIDER", "efa"),)
-    paths = found["environment-paths"]
+    by_id = checks("NCCL_DEBUG=WARN\nPATH=/opt/bin:/usr/bin\nLD_LIBRARY_PATH=/opt/lib\nFI_PROVIDER=efa\n")
+    assert by_id["environment"].variables == (("FI_PROVIDER", "efa"),)
+    paths = by_id["environment-paths"]
     assert (paths.status, paths.found) == ("ok", "a login shell sets another LD_LIBRARY_PATH and PATH")
     assert paths.variables == (("LD_LIBRARY_PATH", "/opt/lib"),), "by PATH the batch script itself runs"
 
@@ -56,8 +56,8 @@ def test_a_value_that_is_not_plain_is_shown_harmless_and_not_offered() -> None:
 
 
 def test_other_lines_are_not_mistaken_for_variables() -> None:
-    found = checks(f"stty: 'standard input': Inappropriate ioctl for device\nUnknown option: `-lc'\n{JOB}A=b\n")
-    assert [(check.status, check.found) for check in found.values()] == [("ok", "jobs have the same as a login shell")]
+    by_id = checks(f"stty: 'standard input': Inappropriate ioctl for device\nUnknown option: `-lc'\n{JOB}A=b\n")
+    assert [(check.status, check.found) for check in by_id.values()] == [("ok", "jobs have the same as a login shell")]
 
 
 def shell_answers(home: Path, shell: str) -> dict[str, Answer]:

@@ -47,15 +47,15 @@ class SlowSlurm(SlurmCluster):
         """Run the command on this machine, with the stand-ins for Slurm's commands."""
         assert (stdin, only_looks) == (b"", True)
         env = os.environ | {"PATH": f"{self._folder}:{os.environ['PATH']}", "CLOCK": str(self._clock)}
-        done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
+        result = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
         if sum(self.took_s) > deadline_s:
             raise DeadlineError("It took longer.", "", "")
-        return Completed(done.returncode, done.stdout, done.stderr)
+        return Completed(result.returncode, result.stdout, result.stderr)
 
 
 def test_a_slurm_that_is_slow_and_answers_is_not_called_silent(tmp_path: Path) -> None:
     slurm = SlowSlurm(tmp_path)
-    found = {check.id: check for check in slurm_group(Needs(PROFILE, PLAN))(slurm, Preflight(()))}
-    assert [found[name].status for name in ("scheduler", "controller", "account")] == ["ok", "ok", "warning"]
-    assert found["account"].found == "no answer in time"
+    checks = {check.id: check for check in slurm_group(Needs(PROFILE, PLAN))(slurm, Preflight(()))}
+    assert [checks[name].status for name in ("scheduler", "controller", "account")] == ["ok", "ok", "warning"]
+    assert checks["account"].found == "no answer in time"
     assert slurm.took_s.count(6) == 1, "accounting that hangs is waited for once"

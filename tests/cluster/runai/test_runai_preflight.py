@@ -58,7 +58,7 @@ def look(demo: FaultySite) -> Look:
 
 
 def check_named(report: Preflight, name: str) -> Check:
-    (check,) = (one for one in report.checks if one.id == name)
+    (check,) = (check for check in report.checks if check.id == name)
     return check
 
 
@@ -157,7 +157,7 @@ def test_the_gpus_of_a_pool_are_read_by_name(  # noqa: PLR0917
 def test_a_hub_credential_has_to_be_there(look: Look) -> None:
     named = {"hub_credential": "huggingface"}
     assert check_named(look(LLAMA, hub_tokenizer=True, **named), "hub-credential").status == "ok"
-    assert not [one for one in look(LLAMA, **named).checks if one.id == "hub-credential"]
+    assert not [check for check in look(LLAMA, **named).checks if check.id == "hub-credential"]
     report = look(LLAMA, hub_tokenizer=True, hub_credential="other")
     assert_check(report, "hub-credential", "failed", "not among", "other", "under Credentials")
     assert report.exit_code == 1
@@ -219,7 +219,7 @@ def test_a_project_that_is_not_ready_is_the_clusters_trouble(look: Look, monkeyp
 
 def test_a_claim_that_failed_is_the_clusters_trouble(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
     claims = documents.claims()
-    failing = [{**one, "status": {**(one.get("status") or {}), "status": "Failed"}} for one in claims]
+    failing = [{**claim, "status": {**(claim.get("status") or {}), "status": "Failed"}} for claim in claims]
     monkeypatch.setattr(documents, "claims", lambda: failing)
     report = look()
     assert_check(report, "claims", "failed", "Failed", "llmb-data", "administrators")

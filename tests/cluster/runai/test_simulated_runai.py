@@ -85,9 +85,9 @@ def test_the_life_of_a_workload(site: FaultySite, api: RunaiApi) -> None:
     assert api.delete("distributed", made)
     site.skip(200)
     assert api.look([made])[made].state == "CANCELLED"
-    found = api.find("run-1")
-    assert found is not None
-    assert found.id == made
+    result = api.find("run-1")
+    assert result is not None
+    assert result.id == made
     assert not api.delete("distributed", made)
 
 
@@ -126,9 +126,9 @@ def test_no_workload_is_made_twice_or_lost_on_a_line_that_breaks(site: FaultySit
     assert not set(there) & set(not_made), "a workload exists although its creation was reported as failed"
     site.faults.clear()
     for name in there:
-        found = api.find(name)
-        assert found is not None
-        assert made.get(name, found.id) == found.id
+        result = api.find(name)
+        assert result is not None
+        assert made.get(name, result.id) == result.id
     print(f"{BROKEN} on a line that breaks: {len(made)} made, {len(open_)} open, {len(not_made)} not sent")  # noqa: T201
     assert made
 
