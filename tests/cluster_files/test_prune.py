@@ -226,8 +226,8 @@ def test_a_damaged_remainder_is_reported(runs: Runs) -> None:
 
 
 def answer(runs: Runs, *words: str) -> Any:
-    done = verbs.run((*words, "--json"), verbs.environment(runs.directory.parents[1]))
-    return done.returncode, json.loads(done.stdout)
+    result = verbs.run((*words, "--json"), verbs.environment(runs.directory.parents[1]))
+    return result.returncode, json.loads(result.stdout)
 
 
 def test_the_verb_shows_first_removes_with_a_yes_and_the_lists_say_the_same(runs: Runs) -> None:
