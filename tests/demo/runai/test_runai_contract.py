@@ -214,7 +214,7 @@ def test_lists_are_given_in_parts(client: Client) -> None:
         client.submit(single(f"run-{number}"), "trainings")
     first = client.get("/workloads?limit=2")
     rest = client.get(f"/workloads?limit=2&offset={first['next']}")
-    assert [one["name"] for part in (first, rest) for one in part["workloads"]] == ["run-2", "run-1", "run-0"]
+    assert [workload["name"] for part in (first, rest) for workload in part["workloads"]] == ["run-2", "run-1", "run-0"]
     assert "next" not in rest
     nodes = [client.get(f"{NODES}?limit=50&offset={offset}")["nodes"] for offset in (0, 50)]
     assert [len(part) for part in nodes] == [50, 46]

@@ -16,7 +16,7 @@ CREATE = ("POST", "/workloads/distributed")
 
 
 def names(client: Client) -> list[str]:
-    return [one["name"] for one in client.get("/workloads")["workloads"]]
+    return [workload["name"] for workload in client.get("/workloads")["workloads"]]
 
 
 def test_a_status_is_answered_and_nothing_done(site: FaultySite, client: Client) -> None:
