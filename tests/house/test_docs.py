@@ -173,11 +173,11 @@ def test_the_files_of_the_docs_are_valid(tmp_path: Path) -> None:
         "settings": config / "config.toml",
         "suites": tmp_path / "weekly.toml",
     }
-    found = {page.stem: examples(page, "toml") for page in PAGES if examples(page, "toml")}
-    assert {name: len(texts) for name, texts in found.items()} == dict.fromkeys(places, 1)
+    texts_of = {page.stem: examples(page, "toml") for page in PAGES if examples(page, "toml")}
+    assert {name: len(texts) for name, texts in texts_of.items()} == dict.fromkeys(places, 1)
     for name, place in places.items():
         place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(found[name][0])
+        place.write_text(texts_of[name][0])
 
     variables = verbs.environment(tmp_path)
     validated = verbs.run(("config", "validate"), variables)

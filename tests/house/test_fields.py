@@ -115,7 +115,7 @@ def test_a_field_goes_from_the_wizard_to_the_command_line_and_back(catalog: Cata
 
 @pytest.mark.parametrize("option", OPTIONS, ids=lambda one: one.name)
 def test_an_option_is_offered_by_the_wizard_and_named_in_the_review(catalog: Catalog, option: Field) -> None:
-    offered = [one.field for one in switches(catalog, with_defaults(catalog, Answers()))] + list(
+    offered = [switch.field for switch in switches(catalog, with_defaults(catalog, Answers()))] + list(
         option_refusals(catalog, with_defaults(catalog, Answers()))
     )
     assert offered.count(option.name) == 1

@@ -17,8 +17,8 @@ HEAVY = ("textual", "paramiko", "pydantic", "nemo_run", "rich", "numpy", "yaml")
 
 def printed_by(program: str) -> set[str]:
     """Words that a program prints on stderr."""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    return set(done.stderr.split())
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return set(result.stderr.split())
 
 
 def loaded_by(code: str) -> set[str]:

@@ -40,8 +40,8 @@ def test_a_python_that_makes_no_environments_is_reported_in_one_line_and_leaves_
     python = program(
         checkout / "python", 'case "$2" in *version_info*) exit 0 ;; esac\n[ "$1" = -c ] || mkdir .venv\nexit 1'
     )
-    done = make(checkout, f"PYTHON={python}", ".venv/.ready")
-    lines = done.stderr.splitlines()
+    result = make(checkout, f"PYTHON={python}", ".venv/.ready")
+    lines = result.stderr.splitlines()
     assert lines[0] == f"{python} cannot make environments: apt install python3-venv, or make PYTHON=ANOTHER"
     assert len(lines) == 2, "make's own word that it failed"
     assert not (checkout / ".venv").exists()
@@ -51,8 +51,8 @@ def test_a_python_that_is_too_old_is_reported_in_one_line_and_leaves_no_environm
     """The real check on the Python of the tests, as if the project asked for a later one."""
     project = checkout / "pyproject.toml"
     project.write_text(project.read_text().replace(f">={OLDEST}", ">=4.1"))
-    done = make(checkout, f"PYTHON={sys.executable}", ".venv/.ready")
-    lines = done.stderr.splitlines()
+    result = make(checkout, f"PYTHON={sys.executable}", ".venv/.ready")
+    lines = result.stderr.splitlines()
     assert lines[0] == f"{sys.executable} is older than Python 4.1, or does not start: make PYTHON=ANOTHER"
     assert len(lines) == 2
     assert not (checkout / ".venv").exists()
@@ -84,12 +84,12 @@ def newer(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_every_python_that_starts_is_tested_and_the_others_are_named(newer: Path) -> None:
     own = "{}.{}".format(*sys.version_info)
-    done = make(newer, "test-pythons", f"PYTHONS={own} 3.98 3.99")
-    assert done.returncode == 2, "exit code of make after a failed command"
-    assert "demo of 3.98" in done.stdout.splitlines()
-    assert "portable of 3.98" in done.stdout.splitlines()
-    assert "Not run, because this machine cannot make an environment with it: Python 3.99" in done.stdout.splitlines()
-    assert "Failed, see above: Python 3.98" in done.stderr.splitlines()
+    result = make(newer, "test-pythons", f"PYTHONS={own} 3.98 3.99")
+    assert result.returncode == 2, "exit code of make after a failed command"
+    assert "demo of 3.98" in result.stdout.splitlines()
+    assert "portable of 3.98" in result.stdout.splitlines()
+    assert "Not run, because this machine cannot make an environment with it: Python 3.99" in result.stdout.splitlines()
+    assert "Failed, see above: Python 3.98" in result.stderr.splitlines()
 
 
 def test_a_python_that_is_missing_fails_nothing(newer: Path) -> None:

@@ -30,10 +30,10 @@ def imports(tree: ast.AST) -> Iterator[str]:
 
 
 def test_a_pure_room_imports_no_module_that_has_effects() -> None:
-    found = {
+    used = {
         str(file.relative_to(ROOT)): effects
         for room in ROOMS
         for file in sorted((ROOT / room).rglob("*.py"))
         if (effects := EFFECTS & set(imports(ast.parse(file.read_text()))))
     }
-    assert found == ALLOWED
+    assert used == ALLOWED
