@@ -189,7 +189,7 @@ def test_the_verdict_names_changed_settings(catalog: Catalog, runs: Runs, change
     run = import_run(catalog, runs, "eos", one(catalog, runs, found(config, FOLDER.replace(TASK, folder))))
     assert runs.load(run.id) == run
     assert run.plan.estimate is not None
-    steps = [Step(at, 50, run.plan.estimate.step_time_s * 1.2) for at in range(50)]
+    steps = [Step(index, 50, run.plan.estimate.step_time_s * 1.2) for index in range(50)]
     progress = fold(Progress(), steps, run.plan)
     # The published step time belongs to another container.
     reducer = RunReducer(replace(run, plan=replace(run.plan, container=None)), threshold=THRESHOLD)

@@ -106,7 +106,7 @@ def test_a_run_by_a_new_procedure_is_judged_reported_and_proved(program: Program
     program("export", run, "-o", archive)
     verified = program("verify", archive, "--json")
     findings = json.loads(verified)["findings"]
-    (script,) = (one for one in findings if one["what"].startswith("script"))
+    (script,) = (finding for finding in findings if finding["what"].startswith("script"))
     assert (script["outcome"], script["found"]) == ("agrees", "The script has the toy's name as in the settings.")
 
 

@@ -136,11 +136,11 @@ def test_nemo_precedes_the_images_own_path(make_spec: MakeSpec, tmp_path: Path, 
     python.chmod(0o755)
     command = make_spec(*LLAMA_32).command
     environment = {"PATH": f"{tmp_path}:/usr/bin:/bin"} | ({"PYTHONPATH": image_has} if image_has else {})
-    done = subprocess.run(
+    result = subprocess.run(
         ["sh", "-c", shlex.join(command)], env=environment, capture_output=True, text=True, check=True
     )
     program = command.index("/opt/NeMo/examples/nlp/language_modeling/megatron_gpt_pretraining.py")
-    assert done.stdout.splitlines() == [expected, "-u", *command[program:]]
+    assert result.stdout.splitlines() == [expected, "-u", *command[program:]]
 
 
 def test_a_configuration_is_yaml_that_keeps_values_and_their_types() -> None:

@@ -46,9 +46,9 @@ def test_the_newest_are_listed_even_after_job_ids_restarted(install: Install) ->
     for number in range(MOST + 5):
         install.ran(str(900_000 + number), YEAR + number)
     install.ran("17", 2 * YEAR)
-    found = install.found()
-    assert len(found) == MOST
-    assert found[:2] == [("17", 2 * YEAR), (str(900_000 + MOST + 4), YEAR + MOST + 4)]
+    result = install.found()
+    assert len(result) == MOST
+    assert result[:2] == [("17", 2 * YEAR), (str(900_000 + MOST + 4), YEAR + MOST + 4)]
 
 
 def test_a_job_that_is_asked_for_is_found_however_old_it_is(install: Install) -> None:

@@ -34,9 +34,9 @@ class Lock:
 
     def state(self) -> str:
         script = f'{remote_text("lock.sh")}abandoned "$1" ask'
-        done = subprocess.run([*self.shell, "-c", script, "sh", str(self.path)], capture_output=True, check=False)
-        assert done.stderr == b""
-        return SAID[done.returncode]
+        result = subprocess.run([*self.shell, "-c", script, "sh", str(self.path)], capture_output=True, check=False)
+        assert result.stderr == b""
+        return SAID[result.returncode]
 
 
 @pytest.fixture(params=["sh", "bash --posix"])

@@ -104,8 +104,8 @@ def test_processes_of_another_login_node_cannot_be_seen(stage: Stage) -> None:
     stage.set_unknown()
     stage.traces.mkdir(parents=True)
     os.symlink("operator@login2 99999999 1", stage.traces / "claim")
-    found = probe(stage.session, stage.place)
-    assert (found.owner, found.has_ended) == ("operator@login2", True)  # since 1970
+    result = probe(stage.session, stage.place)
+    assert (result.owner, result.has_ended) == ("operator@login2", True)  # since 1970
     (stage.traces / "claim").unlink()
     os.symlink("operator@login2 99999999 4000000000", stage.traces / "claim")
     assert not probe(stage.session, stage.place).has_ended

@@ -31,11 +31,11 @@ class Shell:
         self._site = site
 
     def run_script(self, script: str, args: Sequence[str], **_: object) -> Completed:
-        done = subprocess.run(
+        result = subprocess.run(
             ["sh", "-c", script, "sh", *args], env=self._site.environment() | {"TMPDIR": str(self._site.home)},
             check=False, capture_output=True, text=True,
         )  # fmt: skip
-        return Completed(done.returncode, done.stdout, done.stderr)
+        return Completed(result.returncode, result.stdout, result.stderr)
 
 
 class Silent:

@@ -46,9 +46,9 @@ def request_(catalog: Catalog, make_plan: MakePlan) -> RunRequest:
 
 
 def fields(request: RunRequest, policy: Policy = ANYTHING, evidence: ClusterEvidence = READY) -> list[str]:
-    found = blockers(request, policy, evidence)
-    assert all(one.reason and one.fix and one.severity == "error" for one in found)
-    return [one.field for one in found]
+    result = blockers(request, policy, evidence)
+    assert all(one.reason and one.fix and one.severity == "error" for one in result)
+    return [one.field for one in result]
 
 
 def test_nothing_stands_against_a_run_whose_cluster_is_ready(request_: RunRequest) -> None:
@@ -71,7 +71,7 @@ def test_the_clusters_state_blocks_a_run(
     request_: RunRequest, evidence: ClusterEvidence, against: list[str], words: str
 ) -> None:
     assert fields(request_, evidence=evidence) == against
-    assert words in " ".join(one.reason for one in blockers(request_, ANYTHING, evidence))
+    assert words in " ".join(blocker.reason for blocker in blockers(request_, ANYTHING, evidence))
     assert request_problems(request_, ANYTHING) == ()
 
 
@@ -82,7 +82,9 @@ def test_problems_of_the_plan_and_of_the_procedure_block_a_run(catalog: Catalog,
     assert fields(replace(request, procedure="upstream")) == ["steps"]
     assert fields(replace(request, procedure="llmb")) == ["procedure"]
     odd = make_plan(*row[:4], 63)
-    assert fields(replace(request, plan=odd))[0] == next(one.field for one in odd.problems if one.severity == "error")
+    assert fields(replace(request, plan=odd))[0] == next(
+        problem.field for problem in odd.problems if problem.severity == "error"
+    )
 
 
 @pytest.mark.parametrize(("limit", "against"), [(None, []), (32.0, []), (31.9, ["gpu_hours"])])

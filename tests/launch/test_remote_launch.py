@@ -272,6 +272,6 @@ def test_the_jobs_of_an_output_that_is_too_long_to_be_read_are_named(recipe: Rec
     recipe.launch("one", "echo '- Job id: 11'; echo '- Job id: 12'")
     assert recipe.left("one").values_of("named") == ()
     recipe.launch("two", "echo '- Job id: 11'; yes a line of the output | head -n 2000; echo '- Job id: 12'")
-    found = recipe.left("two")
-    assert found.values_of("named") == ("11 12 ",)
-    assert "11" not in found.output
+    result = recipe.left("two")
+    assert result.values_of("named") == ("11 12 ",)
+    assert "11" not in result.output

@@ -101,8 +101,8 @@ def _compare(name: str, script: str) -> None:
 def test_gpus_are_requested_as_the_site_wants_it(make_spec: MakeSpec, gpu_request: str, line: str | None) -> None:
     profile = replace(PROFILE, gpu_request=gpu_request)  # type: ignore[arg-type]
     script = render(make_spec("nemotron4@25.04", "15b", "h100", "fp8", 64, profile=profile))
-    found = [each for each in script.splitlines() if each.startswith(("#SBATCH --gres", "#SBATCH --gpu"))]
-    assert found == ([line] if line else [])
+    requests = [each for each in script.splitlines() if each.startswith(("#SBATCH --gres", "#SBATCH --gpu"))]
+    assert requests == ([line] if line else [])
 
 
 @pytest.mark.parametrize("name", ROWS)

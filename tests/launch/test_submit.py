@@ -272,7 +272,7 @@ def test_wherever_the_line_is_cut_there_is_never_a_second_job_nor_an_unknown_one
     stage: Stage, make_run: MakeRun, when: When
 ) -> None:
     last = _count_calls(stage)
-    seen = {_cut_at(stage, make_run(stage.profile, f"cut{at}"), at, when) for at in range(1, last + 1)}
+    seen = {_cut_at(stage, make_run(stage.profile, f"cut{index}"), index, when) for index in range(1, last + 1)}
     # If the job exists before the start is answered, no later call remains that could stay unsent.
     assert "submitted" in seen or when == "never sent"
 

@@ -107,7 +107,7 @@ def test_all_that_the_profile_asks_for_is_in_the_request() -> None:
     assert body["spec"]["storage"]["pvc"] == [
         {"name": "data", "path": "/data", "existingPvc": True, "claimName": "llmb-data"}
     ]
-    variables = {one["name"]: one for one in body["spec"]["environmentVariables"]}
+    variables = {variable["name"]: variable for variable in body["spec"]["environmentVariables"]}
     assert len(variables) == len(body["spec"]["environmentVariables"])
     assert variables["HF_TOKEN"] == {
         "name": "HF_TOKEN",
@@ -167,8 +167,8 @@ def test_the_command_is_split_as_intended_for_any_profile(
     assert body["args"].count("'") == 2
     assert not set("\n\0") & set(body["args"])
     assert "$(" not in body["args"]
-    for one in body["environmentVariables"]:
-        assert "$(" not in one["value"].replace("$$", "")
+    for variable in body["environmentVariables"]:
+        assert "$(" not in variable["value"].replace("$$", "")
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,11 @@ def test_a_run_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 def said(request: RunRequest, severity: str = "error") -> dict[str, str]:
-    return {one.field: f"{one.reason} {one.fix}" for one in problems(request) if one.severity == severity}
+    return {
+        problem.field: f"{problem.reason} {problem.fix}"
+        for problem in problems(request)
+        if problem.severity == severity
+    }
 
 
 @pytest.mark.parametrize("recipe", ["llama3.1@24.11", "grok1@25.02"])
