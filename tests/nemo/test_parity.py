@@ -159,8 +159,8 @@ def test_every_row_is_compared(print_at_end: Callable[[str], None]) -> None:
 
 @pytest.mark.parametrize("each", BUILDS, ids=of)
 def test_a_run_sets_what_the_scripts_set(each: Build, printed: dict[tuple[str, str], Facts]) -> None:
-    found = strayed(ours(each, printed), theirs(each) or {})
-    assert {name: pair for name, pair in found.items() if not allowed(each, name, pair)} == {}
+    result = strayed(ours(each, printed), theirs(each) or {})
+    assert {name: pair for name, pair in result.items() if not allowed(each, name, pair)} == {}
 
 
 def test_every_difference_that_is_allowed_is_there(printed: dict[tuple[str, str], Facts]) -> None:
@@ -191,8 +191,8 @@ def test_a_setting_that_is_lost_is_seen(tmp_path: Path) -> None:
     assert len(kept) == len(whole.settings) - 1
     each = build(dataclasses.replace(whole, settings=kept), rows(whole)[0])
 
-    found = strayed(ours(each, checked([each], tmp_path)), theirs(each) or {})
+    result = strayed(ours(each, checked([each], tmp_path)), theirs(each) or {})
 
-    lost = {name for name, pair in found.items() if not allowed(each, name, pair)}
+    lost = {name for name, pair in result.items() if not allowed(each, name, pair)}
     assert "recipe trainer.callbacks" in lost
     assert "recipe trainer.callbacks[FLOPsMeasurementCallback].model_name" in lost

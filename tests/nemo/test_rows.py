@@ -171,11 +171,11 @@ def test_a_field_that_nemo_does_not_have_is_refused(tmp_path: Path) -> None:
     recipe = read_preset(tmp_path / "wrong.toml")
     wrong = build(recipe, rows(recipe)[0])
 
-    done = check("2.2.1", [launch_file(wrong, tmp_path / "run")])
+    result = check("2.2.1", [launch_file(wrong, tmp_path / "run")])
 
-    assert done.returncode == 3
-    assert "trainer.strategy.sequence_paralel" in done.stderr
-    assert "NeMo 2.2.1" in done.stderr
+    assert result.returncode == 3
+    assert "trainer.strategy.sequence_paralel" in result.stderr
+    assert "NeMo 2.2.1" in result.stderr
 
 
 def test_which_nemo_stands_for_which_container(print_at_end: Callable[[str], None]) -> None:
