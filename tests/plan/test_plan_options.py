@@ -29,7 +29,7 @@ def errors(made: Plan) -> dict[str, str]:
 
 
 def said(made: Plan, field: str, severity: str = "note") -> list[str]:
-    return [one.reason for one in made.problems if (one.field, one.severity) == (field, severity)]
+    return [problem.reason for problem in made.problems if (problem.field, problem.severity) == (field, severity)]
 
 
 @pytest.mark.parametrize(

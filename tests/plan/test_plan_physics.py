@@ -16,9 +16,9 @@ from llmb_tui.plan.throughput import flops_per_sample
 
 
 def row_of(catalog: Catalog, recipe: str, size: str, dtype: str, gpus: int) -> tuple[Model, Machine, Row]:
-    found = catalog.recipe(recipe)
-    (row,) = [r for r in rows(found) if (r.size, r.gpu, r.dtype, r.gpus) == (size, "h100", dtype, gpus)]
-    return found.models[size], Machine(found.gpus["h100"], catalog.chips["h100"], dtype), row
+    result = catalog.recipe(recipe)
+    (row,) = [r for r in rows(result) if (r.size, r.gpu, r.dtype, r.gpus) == (size, "h100", dtype, gpus)]
+    return result.models[size], Machine(result.gpus["h100"], catalog.chips["h100"], dtype), row
 
 
 def of_row(catalog: Catalog, recipe: str, size: str, dtype: str, gpus: int) -> Terms:

@@ -205,8 +205,8 @@ def test_values_by_hand_that_cannot_be(
     names, scale, own = asked
     field, reason, fix = problem
     plan = plan_of(names, scale, **own)
-    found = [p for p in plan.problems if p.severity == "error" and p.field == field]
-    assert any(reason in p.reason and fix in p.fix for p in found), plan.problems
+    problems = [p for p in plan.problems if p.severity == "error" and p.field == field]
+    assert any(reason in p.reason and fix in p.fix for p in problems), plan.problems
     assert not plan.launchable
 
 
