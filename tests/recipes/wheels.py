@@ -75,10 +75,10 @@ def _download(folder: Path, work: Path) -> None:
 
 
 def _run(argv: list[str]) -> str:
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(argv)}: {done.stderr}")
-    return done.stdout
+    result = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise RuntimeError(f"{' '.join(argv)}: {result.stderr}")
+    return result.stdout
 
 
 def write_stand_ins(folder: Path) -> None:
