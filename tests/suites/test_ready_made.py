@@ -30,12 +30,12 @@ def made(
     kind: SuiteKind, selection: Selection = NEMOTRON, most_gpus: int | None = None, count: int | None = None
 ) -> Suite:
     name, selections = ready_made(kind, CATALOG, selection, most_gpus, count)
-    suite = make_suite(name, "eos", [(one, "direct") for one in selections], kind=kind)
+    suite = make_suite(name, "eos", [(selection, "direct") for selection in selections], kind=kind)
     return replace(suite, rows=tuple(replace(row, run_id=f"r{i}") for i, row in enumerate(suite.rows)))
 
 
 def standing(suite: Suite, *records: RunRecord) -> SuiteProgress:
-    return progress_of(plan_suite(suite, CATALOG, EOS, Policy()), {one.run.id: one for one in records})
+    return progress_of(plan_suite(suite, CATALOG, EOS, Policy()), {record.run.id: record for record in records})
 
 
 def ended(

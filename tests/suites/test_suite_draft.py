@@ -93,7 +93,7 @@ def test_an_unpublished_value_cannot_be_chosen_and_has_a_reason() -> None:
 def test_the_base_is_offered_even_if_it_is_not_published() -> None:
     odd = draft_of(replace(NEMOTRON, scale=24, overrides=Overrides(tp=4)), "direct", "eos")
     assert offer(odd, "scales", 24) == Offer(24, "24", "not published", chosen=True)
-    assert [one.label for one in offers(odd, CATALOG)["layouts"]] == ["tp4"]
+    assert [layout.label for layout in offers(odd, CATALOG)["layouts"]] == ["tp4"]
 
 
 def test_rows_are_excluded_and_included_again() -> None:

@@ -453,7 +453,7 @@ def test_a_broken_suite_is_named_and_not_passed_over(stage: Stage, tmp_path: Pat
 def tune(stage: Stage) -> Suite:
     """Three layouts to try, each faster than the last, and then the full run."""
     name, selections = ready_made("tune", CATALOG, NEMOTRON, count=3)
-    return stage.suites.keep(make_suite(name, "eos", [(one, "direct") for one in selections], kind="tune"))
+    return stage.suites.keep(make_suite(name, "eos", [(selection, "direct") for selection in selections], kind="tune"))
 
 
 def write_log(stage: Stage, suite: Suite, run_id: str) -> None:
