@@ -107,13 +107,13 @@ async def test_without_a_curve_the_view_says_which_runs_are_needed(open_results:
 async def test_suspected_nodes_are_copied(open_results: OpenResults) -> None:
     slow = [
         Past(
-            f"n{at:02}",
+            f"n{index:02}",
             NEMOTRON,
-            40 - at,
-            2.15 if at % 2 else 2.0 + at / 4000,
-            nodes=f"cn[{at % 3 + 1:03}-007],x{at % 2}",
+            40 - index,
+            2.15 if index % 2 else 2.0 + index / 4000,
+            nodes=f"cn[{index % 3 + 1:03}-007],x{index % 2}",
         )
-        for at in range(16)
+        for index in range(16)
     ]
     app, _ = open_results(slow)
     copied: list[str] = []
@@ -259,7 +259,7 @@ async def test_an_export_says_what_was_written_and_what_is_missing(open_results:
             if title == "2 runs,":
                 assert "were replaced by aliases" in on_screen(app)
                 # The runs of this test were launched without settings.
-                differs = {one.what for one in verify(file).findings if one.outcome == "differs"}
+                differs = {finding.what for finding in verify(file).findings if finding.outcome == "differs"}
                 assert differs == {"settings against preset"}
             await pilot.press("q")
             await on_top(pilot, ResultsScreen)

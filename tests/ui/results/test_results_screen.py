@@ -36,7 +36,8 @@ def cells(app: App[None]) -> list[list[str]]:
 def test_a_narrow_terminal_has_room_for_the_longest_verdict() -> None:
     columns = result_columns(lambda: NOW, several_clusters=True)
     width = {
-        column.key: width for column, width in fit_columns(columns, {one.key: len(one.heading) for one in columns}, 78)
+        column.key: width
+        for column, width in fit_columns(columns, {column.key: len(column.heading) for column in columns}, 78)
     }
     assert width["verdict"] >= len("✗ timeout")
     assert sum(width.values()) + len(width) - 1 <= 78

@@ -82,7 +82,10 @@ async def test_marked_items_are_removed_after_a_confirmation_and_kept_items_show
         await pilot.press("x", "D")
         assert isinstance(app.screen, DiskScreen)
         why = "images/brought.sqsh stays: This program did not install it."
-        assert [one.message for one in app._notifications] == [why, "No item is marked. Mark one with x first."]
+        assert [notification.message for notification in app._notifications] == [
+            why,
+            "No item is marked. Mark one with x first.",
+        ]
         await pilot.press("down", "x")
         assert f"{IMAGE}   x: mark" in text_of(app, "#list-about")
         await pilot.press("D")

@@ -43,8 +43,8 @@ ALL = ("pbcopy", "wl-copy", "xclip", "xsel")
 def test_the_tool_of_this_desktop(
     platform: str, environment: dict[str, str], installed: tuple[str, ...], tool: str | None
 ) -> None:
-    found = native_tool(platform, environment, lambda name: f"/bin/{name}" if name in installed else None)
-    assert (found[0] if found else None) == tool
+    result = native_tool(platform, environment, lambda name: f"/bin/{name}" if name in installed else None)
+    assert (result[0] if result else None) == tool
 
 
 async def test_a_copy_goes_to_the_terminal_and_to_the_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

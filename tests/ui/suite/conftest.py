@@ -91,7 +91,7 @@ def submitted_suite() -> Suite:
     """Two repeats on 64 GPUs and one on 16, 32 and 128."""
     scales = (64, 64, 16, 32, 128)
     suite = make_suite("scales", "eos", [(replace(NEMOTRON, scale=scale), "direct") for scale in scales], stop_after=3)
-    rows = tuple(replace(row, run_id=f"2510090853{at}aaa{at}") for at, row in enumerate(suite.rows))
+    rows = tuple(replace(row, run_id=f"2510090853{index}aaa{index}") for index, row in enumerate(suite.rows))
     return replace(suite, id=SUITE_ID, created_at=CREATED_AT, rows=rows)
 
 

@@ -94,7 +94,7 @@ async def test_switches_get_fewer_while_the_cursor_is_on_the_last(open_suite: Op
         scales.focus()
         await pilot.press("end")
         assert (scales.option_count, scales.highlighted) == (9, 8)
-        workloads.highlighted = next(at for at, row in enumerate(workloads.options) if "grok1" in str(row.prompt))
+        workloads.highlighted = next(index for index, row in enumerate(workloads.options) if "grok1" in str(row.prompt))
         workloads.focus()
         await pilot.press("space")
         await planned(pilot, 1)

@@ -261,8 +261,10 @@ async def test_repeated_save_key_saves_once(services: Services) -> None:
         await fill(pilot, name="eos", host="h", account="a", partition="p", install_dir="/lustre/llmb")
         burst(pilot, "ctrl+s", "ctrl+s", "escape")
         await on_top(pilot, WizardScreen)
-        await until(pilot, lambda: [one.name for one in state_of(wizard).profiles] == ["eos"], "the wizard knows it")
-    assert [one.name for one in services.clusters.profiles()] == ["eos"]
+        await until(
+            pilot, lambda: [profile.name for profile in state_of(wizard).profiles] == ["eos"], "the wizard knows it"
+        )
+    assert [profile.name for profile in services.clusters.profiles()] == ["eos"]
 
 
 async def test_a_cluster_that_cannot_be_reached_can_still_be_saved(services: Services) -> None:

@@ -55,7 +55,7 @@ def form_is_seen(wizard: WizardScreen) -> bool:
 
 
 def actions(wizard: WizardScreen) -> set[str]:
-    return {one.binding.action for one in wizard.active_bindings.values()}
+    return {active.binding.action for active in wizard.active_bindings.values()}
 
 
 async def test_all_parts_are_visible_if_there_is_room(app: LlmbApp) -> None:

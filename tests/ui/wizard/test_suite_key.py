@@ -19,7 +19,9 @@ async def test_a_suite_is_planned_for_a_cluster(app: LlmbApp) -> None:
         await pilot.press("S")
         await pilot.pause()
         assert isinstance(app.screen, WizardScreen)
-        assert "A suite needs a cluster. Choose one in step 4." in [one.message for one in app._notifications]
+        assert "A suite needs a cluster. Choose one in step 4." in [
+            notification.message for notification in app._notifications
+        ]
         await pilot.press("1")
         assert "plan_suite" not in actions(wizard)
 

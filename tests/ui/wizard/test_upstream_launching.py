@@ -95,12 +95,12 @@ def services(places: UserPaths, monkeypatch: pytest.MonkeyPatch) -> Iterator[Slo
     def no_monitor(run_id: str) -> None:
         raise LlmbError(f"The test does not follow {run_id}.")
 
-    found = Slow(places)
+    result = Slow(places)
     monkeypatch.setattr("llmb_tui.watch.runs_feed.reconcile", lambda _, runs, __, run: runs.load(run.id))
-    monkeypatch.setattr(found.feed, "monitor", no_monitor)
-    found.clusters.save(EOS)
-    yield found
-    found.slow.may_end.set()
+    monkeypatch.setattr(result.feed, "monitor", no_monitor)
+    result.clusters.save(EOS)
+    yield result
+    result.slow.may_end.set()
 
 
 def launch_text(pilot: Pilot[None]) -> str:

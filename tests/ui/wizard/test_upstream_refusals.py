@@ -49,9 +49,9 @@ def objections(wizard: WizardScreen) -> tuple[Problem, ...]:
 
 @pytest.fixture
 def services(places: UserPaths) -> Open:
-    found = Open(places)
-    found.clusters.save(EOS)
-    return found
+    result = Open(places)
+    result.clusters.save(EOS)
+    return result
 
 
 async def test_private_commits_disable_upstream_before_it_is_chosen(services: Open) -> None:

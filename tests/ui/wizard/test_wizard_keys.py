@@ -96,7 +96,7 @@ async def test_a_skeleton_is_painted_before_the_presets_are_read(app: LlmbApp, m
     async with app.run_test() as pilot:
         wizard = app.screen
         assert isinstance(wizard, WizardScreen)
-        assert [one.summary for one in wizard.query_one(Rail).steps] == [""] * 7
+        assert [step.summary for step in wizard.query_one(Rail).steps] == [""] * 7
         may_read.set()
         await loaded(pilot)
 
@@ -127,11 +127,11 @@ async def test_first_pane_does_not_wait_for_the_others_and_keys_are_kept(
 
 async def walk(pilot: Pilot[None], list_id: str, value: str) -> None:
     """Move the cursor of the focused list down to a choice."""
-    found = focused_list(pilot, list_id)
-    for _ in range(len(found.shown)):
-        if found.chosen != value:
+    result = focused_list(pilot, list_id)
+    for _ in range(len(result.shown)):
+        if result.chosen != value:
             await pilot.press("down")
-    assert found.chosen == value
+    assert result.chosen == value
 
 
 async def test_the_first_three_steps_by_keyboard(app: LlmbApp) -> None:
