@@ -273,7 +273,7 @@ class TestLooks:
         other = replace(SELENE, name="new")
         effects = wizard.send(ProfileSaved(other))
         assert wizard.request.profile == other
-        assert [one.name for one in wizard.state.profiles] == ["eos", "new", "selene"]
+        assert [profile.name for profile in wizard.state.profiles] == ["eos", "new", "selene"]
         assert of_kind(effects, Probe, ReadOwnResults) == (
             ReadOwnResults("new"),
             Probe(wizard.request, attended=True, early=True),
