@@ -219,12 +219,12 @@ def test_efficiency_over_gpus() -> None:
         make_result(f"r{index}", seconds, replace(NEMOTRON, scale=gpus)) for index, (gpus, seconds) in enumerate(SCALES)
     ]
     (curve,) = scaling_curves(runs)
-    made = efficiency_chart(curve)
-    published, measured = made.series
+    drawn_chart = efficiency_chart(curve)
+    published, measured = drawn_chart.series
     assert [(point.x, point.y) for point in measured.points] == [(16, 100.0), (64, pytest.approx(80.0))]
     assert published.points[1].y == pytest.approx(100 * 1.98 / 1.98)
-    assert "80.0 %" in made.summary
-    assert "100.0 %" in made.summary
+    assert "80.0 %" in drawn_chart.summary
+    assert "100.0 %" in drawn_chart.summary
 
 
 def test_runs_over_time() -> None:
