@@ -149,9 +149,9 @@ def test_a_suite_is_replaced_by_its_runs(ended: Ended, tmp_path: Path) -> None:
     suites = Services(UserPaths(tmp_path / "config", tmp_path / "state")).suites
     old, new, empty = (f"s25112308000{index}aaaa" for index in range(3))
     for suite_id, name, seconds in ((old, "old", 1.98), (new, "new", 2.08), (empty, "empty", 0.0)):
-        made = make_suite(name, "eos", [(NEMOTRON, "direct"), (BF16, "direct"), (BF16, "direct")])
-        rows = tuple(replace(row, run_id=f"{name}{index}") for index, row in enumerate(made.rows))
-        suites.save(replace(made, id=suite_id, rows=rows))
+        suite = make_suite(name, "eos", [(NEMOTRON, "direct"), (BF16, "direct"), (BF16, "direct")])
+        rows = tuple(replace(row, run_id=f"{name}{index}") for index, row in enumerate(suite.rows))
+        suites.save(replace(suite, id=suite_id, rows=rows))
         for row in rows[:2] if seconds else ():  # the third was not submitted
             ended(row.run_id, seconds * (1.35 if row.selection.dtype == "bf16" else 1), row.selection)
     comparison = document(tmp_path, new, "--against", old)

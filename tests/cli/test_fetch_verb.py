@@ -186,15 +186,15 @@ def test_fetching_from_runai_is_refused_with_the_path(home: Path) -> None:
 
 @pytest.mark.usefixtures("task")
 def test_a_terminal_asks_for_a_confirmation(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
+    requests: list[str] = []
 
     def confirm(question: str) -> bool:
-        asked.append(question)
-        return len(asked) > 1
+        requests.append(question)
+        return len(requests) > 1
 
     monkeypatch.setattr("llmb_tui.cli.user.has_terminal", lambda: True)
     monkeypatch.setattr("llmb_tui.cli.user.confirm", confirm)
     for code in (1, 0):
         fetch(home, "--to", str(tmp_path / "here"), code=code)
         assert (tmp_path / "here").exists() == (code == 0)
-    assert asked == [f"Fetch 300 kB into {tmp_path / 'here'}?"] * 2
+    assert requests == [f"Fetch 300 kB into {tmp_path / 'here'}?"] * 2

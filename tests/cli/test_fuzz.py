@@ -305,8 +305,8 @@ def test_a_bad_rule_file_hides_no_other_file(places: UserPaths, capsys: pytest.C
     never = _spoil(places.failures, "[[submit]]".join(real.split("[[submit]]")[:4]), bad, 40)
     sound = rule.format(stage="submit", pattern="'^x.1$'", reason="It is ours.").replace('["x"]', '["x[1"]')
     (places.failures / "sound.toml").write_text(sound)
-    told: list[str] = []
-    use_own_rules(places.failures, lambda problem: told.append(str(problem)))
+    messages: list[str] = []
+    use_own_rules(places.failures, lambda problem: messages.append(str(problem)))
     try:
         for stage in STAGES:
             for text in ("x", "x[1", *ODD[:20], "Invalid account or account/partition combination specified"):
@@ -315,7 +315,7 @@ def test_a_bad_rule_file_hides_no_other_file(places: UserPaths, capsys: pytest.C
         result = rules("submit").match("x[1")
         assert result is not None
         assert result.diagnosis().reason == "It is ours."
-        assert all(any(f"{name}.toml" in one for one in told) for name in never)
+        assert all(any(f"{name}.toml" in one for one in messages) for name in never)
     finally:
         use_own_rules(places.config / "nowhere")
     code, out, _ = _answers(capsys, "config", "validate", "--json")
