@@ -47,16 +47,16 @@ def test_the_profiles_key_asks_no_question(node: LoginNode) -> None:
 
 def test_the_service_is_asked_for_once(node: LoginNode, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each request takes a round trip."""
-    asked: list[str] = []
+    requests: list[str] = []
     answer = vars(AuthHandler)["_parse_service_request"]
 
     def counted(handler: AuthHandler, message: paramiko.Message) -> None:
-        asked.append("ssh-userauth")
+        requests.append("ssh-userauth")
         answer(handler, message)
 
     monkeypatch.setattr(AuthHandler, "_parse_service_request", counted)
     log_in(node)
-    assert asked == ["ssh-userauth"]
+    assert requests == ["ssh-userauth"]
 
 
 def test_a_key_is_offered_before_the_methods_are_asked_for(node: LoginNode, tmp_path: Path) -> None:
