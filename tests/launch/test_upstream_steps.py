@@ -324,14 +324,14 @@ def test_an_environment_that_was_removed_is_not_there_before_it_is_whole_again(
     site: UpstreamInstall, copying: str
 ) -> None:
     site.made("directories", "environment")
-    made = Path(site.steps()["environment"].args[0])
-    shutil.rmtree(made)
+    path = Path(site.steps()["environment"].args[0])
+    shutil.rmtree(path)
     Path(copying).write_text(f"""#!/bin/sh
 case "$1 $2" in "-m venv") mkdir -p "$3/bin" && ln -s "{sys.executable}" "$3/bin/python" && exit 1 ;; esac
 exec "{sys.executable}" "$@"
 """)
     site.fails("environment")
-    assert (made / "bin" / "python").exists()
+    assert (path / "bin" / "python").exists()
     assert not site.done("environment"), "the next step would begin before pip is there"
 
 
