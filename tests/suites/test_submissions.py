@@ -41,19 +41,19 @@ class Runner:
 def test_a_submission_in_progress_is_not_started_twice() -> None:
     runner = Runner()
     submissions = Submissions(runner.submit)
-    heard: list[str] = []
-    end = submissions.follow(heard.append)
+    messages: list[str] = []
+    end = submissions.follow(messages.append)
     assert submissions.of("s1") is None
     submissions.begin(SUITE)
     until(lambda: submissions.of("s1") == SuiteSubmissionProgress("checking eos"), "the first words")
     submissions.begin(SUITE)
     runner.go.set()
     until(lambda: submissions.of("s1") == SuiteSubmissionProgress("job 1", goes_on=False), "the end")
-    assert (runner.begun, heard) == (1, ["s1"] * 3)
+    assert (runner.begun, messages) == (1, ["s1"] * 3)
     end()
     submissions.begin(SUITE)
     until(lambda: runner.begun == 2, "the second submission")
-    assert heard == ["s1"] * 3
+    assert messages == ["s1"] * 3
 
 
 @pytest.mark.parametrize("error", [LlmbError("eos does not answer."), KeyError("a value of somebody")])
