@@ -29,14 +29,14 @@ OpenResults = Callable[..., tuple[App[None], Any]]
 
 async def test_compare_is_grey_with_a_reason_until_two_rows_are_marked(open_results: OpenResults) -> None:
     app, _ = open_results()
-    told: list[str] = []
-    app.notify = lambda message, **_: told.append(message)  # type: ignore[method-assign]
+    messages: list[str] = []
+    app.notify = lambda message, **_: messages.append(message)  # type: ignore[method-assign]
     async with app.run_test(size=SIZE) as pilot:
         await read(pilot)
         assert "compare" not in actions(app.screen)
         await pilot.press("c")
         assert isinstance(app.screen, ResultsScreen)
-        assert told == ["Mark at least two rows with x to compare them."]
+        assert messages == ["Mark at least two rows with x to compare them."]
         await pilot.press("x", "down", "down", "x")
         await until(pilot, lambda: "compare" in actions(app.screen), "two are marked")
 
@@ -129,8 +129,8 @@ async def test_suspected_nodes_are_copied(open_results: OpenResults) -> None:
 
 async def test_without_suspected_nodes_the_copy_key_shows_the_reason(open_results: OpenResults) -> None:
     app, _ = open_results()
-    told: list[str] = []
-    app.notify = lambda message, **_: told.append(message)  # type: ignore[method-assign]
+    messages: list[str] = []
+    app.notify = lambda message, **_: messages.append(message)  # type: ignore[method-assign]
     async with app.run_test(size=SIZE) as pilot:
         await read(pilot)
         await pilot.press("n")
@@ -138,7 +138,7 @@ async def test_without_suspected_nodes_the_copy_key_shows_the_reason(open_result
         await until(pilot, lambda: "No node is suspected" in on_screen(app), "the answer")
         assert "copy" not in actions(app.screen)
         await pilot.press("y")
-        assert told == ["No node is suspected, so there is nothing to exclude."]
+        assert messages == ["No node is suspected, so there is nothing to exclude."]
 
 
 async def test_an_error_is_shown_in_the_view(open_results: OpenResults, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,15 +201,15 @@ async def test_the_report_has_the_marked_runs_or_those_of_the_row(open_results: 
 
 async def test_too_many_runs_for_a_report_are_refused(open_results: OpenResults) -> None:
     app, _ = open_results()
-    told: list[str] = []
-    app.notify = lambda message, **_: told.append(message)  # type: ignore[method-assign]
+    messages: list[str] = []
+    app.notify = lambda message, **_: messages.append(message)  # type: ignore[method-assign]
     async with app.run_test(size=SIZE) as pilot:
         await read(pilot)
         await pilot.press("g")
         await until(pilot, lambda: len(cells(app)) == 2, "the clusters")
         await pilot.press("r")
-        await until(pilot, lambda: bool(told), "the reason")
-        assert "too many for a report on the screen; it has 30 at most" in told[0]
+        await until(pilot, lambda: bool(messages), "the reason")
+        assert "too many for a report on the screen; it has 30 at most" in messages[0]
         assert isinstance(app.screen, ResultsScreen)
 
 
@@ -270,8 +270,8 @@ async def test_an_export_continues_and_is_reported_after_the_view_is_closed(
     open_results: OpenResults, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: bool
 ) -> None:
     app, _ = open_results([Past("aaa1", NEMOTRON, 3, 2.0)])
-    told: list[str] = []
-    app.notify = lambda message, **_: told.append(message)  # type: ignore[method-assign]
+    messages: list[str] = []
+    app.notify = lambda message, **_: messages.append(message)  # type: ignore[method-assign]
     file, go, export = tmp_path / "evidence.tar.zst", threading.Event(), Exporter.export
 
     def held_up(*given: Any, **named: Any) -> Any:
@@ -295,7 +295,7 @@ async def test_an_export_continues_and_is_reported_after_the_view_is_closed(
             await on_top(pilot, Failure)
             assert "The disk is full." in on_screen(app)
         else:
-            await until(pilot, lambda: told == [f"Exported: {file}"], "the notification")
+            await until(pilot, lambda: messages == [f"Exported: {file}"], "the notification")
     assert file.exists() is not fails
 
 

@@ -178,8 +178,8 @@ async def test_a_confirmed_suite_is_submitted_after_its_screen_is_closed(
     open_suite: OpenSuite, monkeypatch: pytest.MonkeyPatch, changed: bool
 ) -> None:
     app, services = open_suite(THREE)
-    told: list[str] = []
-    app.notify = lambda message, **_: told.append(message)  # type: ignore[method-assign]
+    messages: list[str] = []
+    app.notify = lambda message, **_: messages.append(message)  # type: ignore[method-assign]
     left, keep = threading.Event(), Suites.keep
 
     def late(suites: Suites, suite: Suite, **named: Any) -> Suite:
@@ -200,10 +200,10 @@ async def test_a_confirmed_suite_is_submitted_after_its_screen_is_closed(
             await on_top(pilot, Failure)
             assert not services.sender.sent
         else:
-            await until(pilot, lambda: bool(told), "the notification")
+            await until(pilot, lambda: bool(messages), "the notification")
             (kept,) = services.suites.all()
             await until(pilot, lambda: services.sender.sent == [kept], "the submission")
-            assert told == [f"Suite {kept.id} ({kept.name}) is being submitted."]
+            assert messages == [f"Suite {kept.id} ({kept.name}) is being submitted."]
             services.sender.released.set()
 
 
