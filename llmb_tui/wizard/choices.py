@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.recipe import Recipe
-from llmb_tui.catalog.rows import ResultRow, Row, results, rows
+from llmb_tui.catalog.rows import Row, results, rows
 from llmb_tui.language.quantities import count, gigabytes, plain_number
 from llmb_tui.launch.prepared import LaunchPreview
 from llmb_tui.plan.options import option_row, profile_steps, why_not
@@ -187,24 +187,25 @@ def _scales(recipe: Recipe, full: Answers, gpu_rows: list[Row]) -> tuple[Choice,
         if (result.size, result.gpu, result.dtype, result.scaling) == (full.size, full.gpu, full.dtype, scaling)
     }
     scales = sorted({row.gpus for row in gpu_rows})
-    configuration = f"{scaling} scaling, {full.dtype}"
-    return tuple(_scale(recipe, gpus, row_of.get(gpus), result_of.get(gpus), configuration) for gpus in scales)
-
-
-def _scale(recipe: Recipe, gpus: int, row: Row | None, result: ResultRow | None, configuration: str) -> Choice:
-    if row is None:
-        return Choice(str(gpus), count(gpus), disabled_reason=f"not published for {configuration}")
-    nodes = -(-gpus // node_size(recipe, row.gpu))
     # The plan uses a result of another release as evidence, and does not count it as published for this one.
-    published = result is not None and result.release in (None, recipe.release)
-    step_time = f"{plain_number(result.step_time_s)} s" if result else ""
-    parts = [f"{step_time if published else 'no result':<9}", f"{count(nodes):>3} node{'' if nodes == 1 else 's'}"]
-    if row.proxy:
-        parts.append(f"{row.layers} of {recipe.models[row.size].layers} layers (reduced model)")
-    if result and not published:
-        parts.append(f"{step_time} in {result.release}")
-    detail = "  ".join(parts)
-    return Choice(str(gpus), count(gpus), detail, published=published)
+    published = {gpus for gpus, result in result_of.items() if result.release in (None, recipe.release)}
+    step_times = {gpus: f"{plain_number(result.step_time_s)} s" for gpus, result in result_of.items()}
+    shown = {gpus: step_times[gpus] if gpus in published else "no result" for gpus in row_of}
+    width = max(map(len, shown.values()), default=0)
+
+    def choice(gpus: int) -> Choice:
+        row = row_of.get(gpus)
+        if row is None:
+            return Choice(str(gpus), count(gpus), disabled_reason=f"not published for {scaling} scaling, {full.dtype}")
+        nodes = -(-gpus // node_size(recipe, row.gpu))
+        parts = [f"{shown[gpus]:<{width}} {count(nodes):>3} node{'' if nodes == 1 else 's'}"]
+        if row.proxy:
+            parts.append(f"{row.layers}/{recipe.models[row.size].layers} layers")
+        if gpus in result_of and gpus not in published:
+            parts.append(f"{step_times[gpus]} in {result_of[gpus].release}")
+        return Choice(str(gpus), count(gpus), "  ".join(parts), published=gpus in published)
+
+    return tuple(map(choice, scales))
 
 
 def _steps(recipe: Recipe, option: Field) -> str:

@@ -12,6 +12,7 @@ from textual.reactive import var
 from textual.timer import Timer
 from textual.widgets import Static
 
+from llmb_tui.answers.plan import scaling_word
 from llmb_tui.language.labels import gpus_label, workload_label
 from llmb_tui.language.quantities import clock, gpu_hours
 from llmb_tui.language.states import severity_label, state_label
@@ -111,7 +112,9 @@ def review_facts(state: WizardState) -> tuple[Paragraph, ...]:
     if plan is None:
         return (text(("Nothing to review yet. Fix the fields marked ✗ in steps 1 to 3.", MUTED)),)
     s = plan.selection
-    configuration = f"{workload_label(s.recipe_id, s.size, s.dtype)}, {gpus_label(s.scale, s.gpu)}, {plan.scaling}"
+    configuration = (
+        f"{workload_label(s.recipe_id, s.size, s.dtype)}, {gpus_label(s.scale, s.gpu)}, {scaling_word(plan.scaling)}"
+    )
     cluster = line(("no cluster chosen (step 4)", "$text-warning"))
     if profile is not None:
         cluster = line(f"{profile.name}, {profile.share}")

@@ -68,7 +68,7 @@ _KEYS: list[BindingType] = [
     Binding("J", "app.jobs", "Runs", id="wizard.jobs", tooltip="List all runs"),
     # The key bar of a small terminal has no room for this key; the one of the list of runs shows it.
     Binding("R", "app.results", "Results", show=False, id="wizard.results", tooltip="Compare finished runs"),
-    Binding("S", "plan_suite", "Suite…", id="wizard.suite", tooltip="Plan a suite: scales, repeats, layouts"),
+    Binding("S", "plan_suite", "Suite", id="wizard.suite", tooltip="Plan a suite: scales, repeats, layouts"),
     Binding("w", "watch", "Watch", show=False, id="wizard.watch", tooltip="Watch the latest active run"),
     *(
         Binding(str(int(step)), f"go({int(step)})", title, show=False, id=f"wizard.step{int(step)}", tooltip=_GO_TO)

@@ -71,7 +71,7 @@ class LogPane(Vertical):
         Binding("f", "ask('filter')", "Filter", priority=True, id="log.filter", tooltip="Show only matching lines"),
         Binding("e", "error(1)", "Error", id="log.error", tooltip="First error, then the next one"),
         Binding("E", "error(-1)", "Previous error", show=False, id="log.error_before", tooltip="Previous error"),
-        Binding("o", "next_log", "Next log", id="log.other", tooltip="Show the run's next log"),
+        Binding("o", "next_log", "Log", id="log.other", tooltip="Show the run's next log"),
         Binding("y", "copy", "Copy", show=False, id="log.copy", tooltip="Copy the selected text, or the lines in view"),
         Binding("escape", "close", "Close", id="log.close", tooltip="Close the search line"),
     ]
