@@ -140,7 +140,7 @@ def test_rejections_quote_slurm_and_have_a_fix(
     assert REFUSED[wrong] in caught.value.fix
     remembered = desk.runs.load(run.id)
     assert (remembered.submission, remembered.job_ids) == ("refused", ())
-    # Accounting may keep a row of a refused submission: that is no job.
+    # Accounting may keep a row of a refused submission, which does not count as a job.
     assert all(job.finished and not job.elapsed_s for job in find_jobs(session, run.job_name))
 
 
