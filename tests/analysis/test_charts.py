@@ -23,7 +23,7 @@ from tests.kit.runs import CATALOG, NEMOTRON, PLAN
 
 DAY = 86_400.0
 SCALES = ((16, 2.0), (64, 2.5), (64, 2.5))
-TIMES = [41.2, *(1.97 + 0.01 * (at % 3) for at in range(1, 49)), 1.974]
+TIMES = [41.2, *(1.97 + 0.01 * (index % 3) for index in range(1, 49)), 1.974]
 RESULT = make_result("run1", TIMES, plan=PLAN, submitted_at=1_760_000_000.0)
 
 
@@ -88,15 +88,17 @@ def test_chance_of_student_is_the_tables() -> None:
 
 
 def test_a_change_is_larger_than_the_noise() -> None:
-    assert [one.at for one in changes([1.98, 1.99, 1.98, 2.1, 2.11])] == [3]
-    (one,) = changes([2.0, 2.0, 2.0, 2.1, 2.1, 2.1])
-    assert one.percent == pytest.approx(5.0)
-    assert [one.at for one in changes([1.98, 1.99, 2.0, 1.98, 2.08, 2.09, 2.07, 2.08, 2.04, 2.02, 2.03, 2.04])] == [
+    assert [change.at for change in changes([1.98, 1.99, 1.98, 2.1, 2.11])] == [3]
+    (change,) = changes([2.0, 2.0, 2.0, 2.1, 2.1, 2.1])
+    assert change.percent == pytest.approx(5.0)
+    assert [
+        change.at for change in changes([1.98, 1.99, 2.0, 1.98, 2.08, 2.09, 2.07, 2.08, 2.04, 2.02, 2.03, 2.04])
+    ] == [
         4,
         8,
     ]
-    assert [one.at for one in changes([*[2.0, 2.01] * 4, *[2.1, 2.11] * 4] * 2)] == [8, 16, 24]
-    assert [one.at for one in changes([1.0, 1.01, 1.0, 1.2, 1.21, 1.2, 1.2, 1.0, 1.0, 1.01])] == [3, 7]
+    assert [change.at for change in changes([*[2.0, 2.01] * 4, *[2.1, 2.11] * 4] * 2)] == [8, 16, 24]
+    assert [change.at for change in changes([1.0, 1.01, 1.0, 1.2, 1.21, 1.2, 1.2, 1.0, 1.0, 1.01])] == [3, 7]
 
 
 @pytest.mark.parametrize("values", [[], [2.0], [2.0, 3.0], [2.0] * 9, [1.98, 1.99, 1.98, 1.99, 1.98, 2.5]])
@@ -114,37 +116,40 @@ def test_a_single_slow_run_is_not_a_change(values: list[float]) -> None:
 
 @pytest.mark.parametrize("slow", [(), (4, 30)])
 def test_levels_of_a_long_history_are_found_despite_slow_runs(slow: tuple[int, ...]) -> None:
-    """However far they are from most runs; and the means are of the values as they are."""
+    """Runs far from most others count as well; the means are of the unchanged values."""
     levels = [*_LIKE, *_LIKE[:6], *(value * 1.1 for value in _LIKE[:10]), *(value * 1.2 for value in _LIKE[:10])]
-    values = [value * (1.1 if at in slow else 1) for at, value in enumerate(levels)]
-    found = changes(values)
-    assert [one.at for one in found] == [24, 34]
-    assert found[0].before == pytest.approx(fmean(values[:24]))
-    assert found[1].after == pytest.approx(fmean(values[34:]))
+    values = [value * (1.1 if index in slow else 1) for index, value in enumerate(levels)]
+    result = changes(values)
+    assert [one.at for one in result] == [24, 34]
+    assert result[0].before == pytest.approx(fmean(values[:24]))
+    assert result[1].after == pytest.approx(fmean(values[34:]))
 
 
 @pytest.mark.parametrize("values", [[*_LIKE, *_LIKE, *[2.08, 2.07, 2.09, 2.08]], [*[1.98] * 20, *[2.08] * 3]])
 def test_the_newest_runs_of_a_long_history_may_be_a_change(values: list[float]) -> None:
-    (one,) = changes(values)
-    assert one.at == values.index(2.08)
+    (change,) = changes(values)
+    assert change.at == values.index(2.08)
 
 
 def test_rates_of_changes(record_property: Callable[[str, object], None]) -> None:
-    """Of 1,000 histories of noise 20 at most have a change, of 100 with outliers 4; of 200 with one, most do."""
+    """A change is reported in at most 20 of 1,000 noisy histories, 4 of 100 with outliers, and most of 200 with one."""
     numbers = random.Random(5)
     alarms = sum(bool(changes([numbers.gauss(2, 0.02) for _ in range(12)])) for _ in range(1000))
-    found = sum(
-        any(one.at == 5 for one in changes([numbers.gauss(2, 0.02) * (1.06 if at >= 5 else 1) for at in range(8)]))
+    detected = sum(
+        any(
+            change.at == 5
+            for change in changes([numbers.gauss(2, 0.02) * (1.06 if index >= 5 else 1) for index in range(8)])
+        )
         for _ in range(200)
     )
     often = [[numbers.gauss(2, 0.012) * (1.1 if numbers.random() < 0.05 else 1) for _ in range(30)] for _ in range(100)]
     by_outliers = sum(bool(changes(values)) for values in often)
     record_property("false alarms in 1000", alarms)
     record_property("by outliers in 100", by_outliers)
-    record_property("found of 200", found)
+    record_property("found of 200", detected)
     assert alarms <= 20
     assert by_outliers <= 4
-    assert found >= 150
+    assert detected >= 150
 
 
 def chart(made: Chart | None) -> Chart:
@@ -170,7 +175,7 @@ def test_the_result_is_a_line_over_its_steps() -> None:
 
 
 def test_a_long_run_keeps_its_slowest_step() -> None:
-    times = tuple((at, 2.2 if at == 1234 else 2.0) for at in range(5000))
+    times = tuple((index, 2.2 if index == 1234 else 2.0) for index in range(5000))
     steps = chart(step_chart(with_changes(RESULT, step_times_s=times, steps_total=5000))).series[0].points
     assert len(steps) <= 400
     assert max(point.high or 0 for point in steps) == 2.2
@@ -192,7 +197,7 @@ def test_points_over_gpus() -> None:
     points = over_scale(CATALOG, NEMOTRON)
     runs = [at_scale(16, 2.0), at_scale(16, 2.1), at_scale(64, 2.2), with_changes(at_scale(32, 9.9), stage="failed")]
     made = chart(scale_chart(points, runs, RESULT))
-    of = {one.role: one.points for one in made.series}
+    of = {line.role: line.points for line in made.series}
     assert [(point.x, point.y) for point in of["measured"]] == [(16, pytest.approx(2.05)), (64, 2.2)]
     assert (of["measured"][0].low, of["measured"][0].high) == (2.0, 2.1)
     assert [point.label for point in of["this"]] == ["1.974 s"]
@@ -210,18 +215,23 @@ def test_a_run_is_among_its_repeats_and_not_drawn_twice() -> None:
 
 
 def test_efficiency_over_gpus() -> None:
-    runs = [make_result(f"r{at}", seconds, replace(NEMOTRON, scale=gpus)) for at, (gpus, seconds) in enumerate(SCALES)]
+    runs = [
+        make_result(f"r{index}", seconds, replace(NEMOTRON, scale=gpus)) for index, (gpus, seconds) in enumerate(SCALES)
+    ]
     (curve,) = scaling_curves(runs)
-    made = efficiency_chart(curve)
-    published, measured = made.series
+    drawn_chart = efficiency_chart(curve)
+    published, measured = drawn_chart.series
     assert [(point.x, point.y) for point in measured.points] == [(16, 100.0), (64, pytest.approx(80.0))]
     assert published.points[1].y == pytest.approx(100 * 1.98 / 1.98)
-    assert "80.0 %" in made.summary
-    assert "100.0 %" in made.summary
+    assert "80.0 %" in drawn_chart.summary
+    assert "100.0 %" in drawn_chart.summary
 
 
 def test_runs_over_time() -> None:
-    runs = [make_result(f"r{at}", 2.0 if at < 4 else 2.2, submitted_at=1_760_000_000 + at * DAY) for at in range(8)]
+    runs = [
+        make_result(f"r{index}", 2.0 if index < 4 else 2.2, submitted_at=1_760_000_000 + index * DAY)
+        for index in range(8)
+    ]
     made = chart(history_chart(runs[::-1]))
     (mark,) = [rule for rule in made.rules if rule.role == "change"]
     assert mark.label == "10 % slower"
@@ -233,7 +243,7 @@ def test_runs_over_time() -> None:
 
 @pytest.mark.parametrize("steps", [100, 1000])
 def test_steps_outside_the_chart_are_counted_and_missing_marks_are_not_mentioned(steps: int) -> None:
-    """Medians of neighbours hide them, and the picture of a terminal has no arrows."""
+    """Medians of neighbours hide slow steps, and charts in a terminal have no arrows."""
     one = "1 step is outside the chart: iteration 0 with 55 s."
     two = "2 steps are outside the chart; the slowest is iteration 0 with 55 s."
     thinned = ("Each point is the median of up to 3 steps; its line spans all of them, or ends at the edge.",)

@@ -1,4 +1,4 @@
-"""Which runs may be compared, for what, and the words where they may not."""
+"""Comparability of runs: which pairs may be compared, in which respects, and the messages about all others."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ def test_repeats_are_alike_in_everything(run: RunResult, refused: set[Aspect]) -
     ],
 )
 def test_an_allowed_difference_is_a_warning(run: RunResult, aspect: Aspect) -> None:
-    found = assess_comparability([BASE, run], "repeats")
-    assert found.comparable
-    assert [remark.aspect for remark in found.warnings] == [aspect]
-    assert "base" in found.warnings[0].words
-    assert "other" in found.warnings[0].words
+    result = assess_comparability([BASE, run], "repeats")
+    assert result.comparable
+    assert [remark.aspect for remark in result.warnings] == [aspect]
+    assert "base" in result.warnings[0].words
+    assert "other" in result.warnings[0].words
 
 
 @pytest.mark.parametrize(
@@ -70,24 +70,24 @@ def test_an_allowed_difference_is_a_warning(run: RunResult, aspect: Aspect) -> N
     ],
 )
 def test_the_purpose_follows_from_the_differences(run: RunResult, purpose: Purpose) -> None:
-    found = assess_comparability([BASE, run])
-    assert (found.purpose, found.refusals, found.warnings) == (purpose, (), ())
-    assert assess_comparability([BASE, run], purpose) == found
+    result = assess_comparability([BASE, run])
+    assert (result.purpose, result.refusals, result.warnings) == (purpose, (), ())
+    assert assess_comparability([BASE, run], purpose) == result
 
 
 def test_release_against_release_names_the_other_rule() -> None:
     """340b on 256 GPUs: the last step against the mean of iterations 35–44, and another way of scaling fp8."""
-    found = assess_comparability([make_result("a", selection=BIG), make_result("b", selection=BIG_AGAIN)], "releases")
-    assert {"rule", "variant"} <= {remark.aspect for remark in found.warnings}
-    assert "model" not in {remark.aspect for remark in found.refusals}
-    words = next(remark.words for remark in found.warnings if remark.aspect == "rule")
+    result = assess_comparability([make_result("a", selection=BIG), make_result("b", selection=BIG_AGAIN)], "releases")
+    assert {"rule", "variant"} <= {remark.aspect for remark in result.warnings}
+    assert "model" not in {remark.aspect for remark in result.refusals}
+    words = next(remark.words for remark in result.warnings if remark.aspect == "rule")
     assert words.startswith("The recipes count different steps: last step (a), mean of iterations 35–44 (b).")
 
 
 def test_a_refusal_names_the_runs_or_how_many() -> None:
     runs = [BASE, *(other(dtype="bf16") for _ in range(12))]
-    found = assess_comparability(runs, "repeats")
-    assert found.refusals[0].words == "The precisions differ: fp8 (base), bf16 (12 runs)."
+    result = assess_comparability(runs, "repeats")
+    assert result.refusals[0].words == "The precisions differ: fp8 (base), bf16 (12 runs)."
 
 
 def test_scales_of_two_batches_are_refused_at_one_scale() -> None:

@@ -1,4 +1,4 @@
-"""Runs side by side: noise of repeats, differences within it and beyond it. Values by hand."""
+"""Comparison of runs: noise of repeats, and differences within and beyond it. Expected values are calculated here."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ BF16 = replace(NEMOTRON, dtype="bf16")
 
 def repeats(name: str, *seconds: float, selection: Selection = NEMOTRON, **changes: Any) -> list[RunResult]:
     return [
-        make_result(f"{name}{at}", one, selection, submitted_at=CREATED_AT + at, **changes)
-        for at, one in enumerate(seconds)
+        make_result(f"{name}{index}", step_s, selection, submitted_at=CREATED_AT + index, **changes)
+        for index, step_s in enumerate(seconds)
     ]
 
 
@@ -37,9 +37,9 @@ def test_the_noise_of_repeats() -> None:
 
 
 def test_a_change_of_a_factor_two_is_shown_in_whole_per_cent() -> None:
-    """Of 0.5 and 9.5 s: deviation 6.364 s of 5; t = 12.706 for one degree of freedom. Welch: √36.25 × 12.706 / 5."""
-    (one,) = compare(repeats("slow", 4.9, 5.0, 5.1), repeats("fast", 1.98, 1.99, 2.00)).contrasts
-    assert one.words.startswith("151 % ± 13 % slower (by the noise between repeats")
+    """0.5 and 9.5 s: deviation 6.364 s, mean 5; t = 12.706 for one degree of freedom. Welch: √36.25 × 12.706 / 5."""
+    (contrast,) = compare(repeats("slow", 4.9, 5.0, 5.1), repeats("fast", 1.98, 1.99, 2.00)).contrasts
+    assert contrast.words.startswith("151 % ± 13 % slower (by the noise between repeats")
     (noisy,) = compare(repeats("slow", 0.5, 9.5), repeats("fast", 1.0, 9.0)).contrasts
     assert noisy.words.startswith("within the noise: 0 % ± 1,530 % (")
     assert "deviation 127 %, 95 % interval of the mean ± 1,144 %" in noisy.other.noise_words
@@ -63,7 +63,7 @@ def test_the_base_of_a_comparison_comes_first() -> None:
     (old,), (new,) = repeats("old", 1.98), repeats("new", 2.2)
     for comparison in (compare([old, new]), compare([new], against=[old])):
         assert [run.id for run in comparison.runs] == ["old0", "new0"]
-        assert [one.other.runs[0].id for one in comparison.contrasts] == ["new0"]
+        assert [contrast.other.runs[0].id for contrast in comparison.contrasts] == ["new0"]
 
 
 def test_repeats_whose_submission_is_not_known_are_in_the_order_of_their_logs() -> None:
@@ -93,7 +93,7 @@ def test_one_run_against_repeats_uses_their_noise_for_both() -> None:
 
 def test_single_runs_state_that_the_noise_between_runs_is_unknown() -> None:
     """45 steps after the warm-up, by turns 1.98 and 2.00 s, and the last one counts: t of 30 and more is 2.042."""
-    steps = [1.98 + 0.02 * (at % 2) for at in range(50)]
+    steps = [1.98 + 0.02 * (index % 2) for index in range(50)]
     old, new = make_result("old", steps), make_result("new", [s + 0.01 for s in steps])
     (contrast,) = compare([new], against=[old]).contrasts
     spread = old.steady
@@ -141,7 +141,7 @@ def test_each_kind_is_compared_with_its_own() -> None:
         for scale in (64, 256)
     ]
     comparison = compare(runs)
-    pairs = [(one.base.runs[0].id, one.other.runs[0].id) for one in comparison.contrasts]
+    pairs = [(contrast.base.runs[0].id, contrast.other.runs[0].id) for contrast in comparison.contrasts]
     assert pairs == [("fp864", "fp8256"), ("bf1664", "bf16256")]
     assert comparison.comparability.comparable
     words = {remark.aspect: remark.words for remark in comparison.comparability.warnings}
@@ -155,7 +155,7 @@ def test_other_rules_are_compared_by_medians() -> None:
     new = replace(old, workload="nemotron4-340b", release="25.12")
     comparison = compare([make_result("a", 3.0, old), make_result("b", 3.3, new)], purpose="releases")
     assert comparison.measure == "median"
-    assert [one.mean_s for one in comparison.groups] == [3.0, 3.3]
+    assert [group.mean_s for group in comparison.groups] == [3.0, 3.3]
 
 
 def test_two_sides_are_paired_by_configuration() -> None:
@@ -163,7 +163,7 @@ def test_two_sides_are_paired_by_configuration() -> None:
     new = repeats("newb", 2.70, selection=BF16) + repeats("new", 2.00, 2.01)
     alone = repeats("alone", 1.98, selection=replace(NEMOTRON, scale=16))
     comparison = compare([*new, *alone], against=old)
-    pairs = [(one.base.runs[0].id, one.other.runs[0].id) for one in comparison.contrasts]
+    pairs = [(contrast.base.runs[0].id, contrast.other.runs[0].id) for contrast in comparison.contrasts]
     assert pairs == [("oldb0", "newb0"), ("old0", "new0")]
     assert len(comparison.unpaired) == 1
     assert "16 × H100" in comparison.unpaired[0]
@@ -182,4 +182,4 @@ def test_a_run_without_a_usable_result_is_left_out_with_the_reason() -> None:
     assert dict(comparison.left_out)["failed"] == "state failed"
     assert dict(comparison.left_out)["going"] == "last known state measuring"
     assert "profiled" in dict(comparison.left_out)["slow"]
-    assert [run.id for one in comparison.groups for run in one.runs] == ["good"]
+    assert [run.id for group in comparison.groups for run in group.runs] == ["good"]

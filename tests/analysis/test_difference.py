@@ -28,28 +28,28 @@ def ran(run_id: str, script: str = "", log: str = "", **spec: object) -> RunSour
 
 
 def changes(before: RunSources, after: RunSources) -> dict[str, tuple[str | None, str | None]]:
-    return {one.name: (one.before, one.after) for one in difference(before, after).changes}
+    return {change.name: (change.before, change.after) for change in difference(before, after).changes}
 
 
 def test_two_equal_runs_have_no_difference() -> None:
     one, two = (ran(run_id, f"cd /lustre/e_{run_id}\ntrain\n", "nemo-2.2.1.log") for run_id in ("k3f9a2", "m4g0b3"))
-    found = difference(one, two)
-    assert (found.changes, found.texts) == ((), ())
-    assert found.unknown == ("Not stated in both logs: driver, NCCL.",)
+    result = difference(one, two)
+    assert (result.changes, result.texts) == ((), ())
+    assert result.unknown == ("Not stated in both logs: driver, NCCL.",)
 
 
 def test_another_container_brings_other_versions_and_settings() -> None:
     before = ran("k3f9a2", log="nemo-2.2.1.log")
     after = ran("m4g0b3", log="nemo-2.4.0-flops.log", container_image="/lustre/llmb/images/nvidia+nemo+25.07.01.sqsh")
-    found = difference(before, after)
-    assert found.changes[:2] == (
+    result = difference(before, after)
+    assert result.changes[:2] == (
         Change("versions", "NeMo", "2.2.1", "2.4.0"),
         Change("versions", "Megatron Core", "0.11.0", "0.13.0"),
     )
-    assert {one.part for one in found.changes} == {"versions", "launch", "settings"}
+    assert {change.part for change in result.changes} == {"versions", "launch", "settings"}
     assert changes(replace(before, facts=None), ran("m4g0b3", env=(("A", "1"),))) == {"A": (None, "1")}
     callback = "trainer.callbacks[FLOPsMeasurementCallback]"
-    assert [(one.before, one.after) for one in found.changes if one.name == callback] == [
+    assert [(change.before, change.after) for change in result.changes if change.name == callback] == [
         (None, "nemo.lightning.pytorch.callbacks.flops_callback:FLOPsMeasurementCallback")
     ]
 
@@ -74,9 +74,9 @@ def test_environment_launch_and_script() -> None:
 
 def test_a_fact_known_of_only_one_run_is_not_a_difference() -> None:
     known, unknown = ran("k3f9a2", "train\n", "nemo-2.2.1.log", env=(("A", "1"),)), make_run("m4g0b3", spec=None)
-    found = difference(known, RunSources(unknown, "", None))
-    assert (found.changes, found.texts) == ((), ())
-    assert found.unknown == (
+    result = difference(known, RunSources(unknown, "", None))
+    assert (result.changes, result.texts) == ((), ())
+    assert result.unknown == (
         "The log of run m4g0b3 is not on this machine, so its versions are unknown.",
         "Run m4g0b3 was started by another program, so its environment is unknown.",
     )
@@ -86,9 +86,9 @@ def test_a_version_that_one_log_does_not_name_is_not_a_difference() -> None:
     before, after = ran("k3f9a2", "", "nemo-2.2.1.log"), ran("m4g0b3", "", "nemo-2.2.1.log")
     assert after.facts is not None
     versions = (("NeMo", "2.3.0"), ("NCCL", "2.21.5"))
-    found = difference(before, replace(after, facts=replace(after.facts, versions=versions)))
-    assert [(one.name, one.before, one.after) for one in found.changes] == [("NeMo", "2.2.1", "2.3.0")]
-    assert any("driver" in words for words in found.unknown)
+    result = difference(before, replace(after, facts=replace(after.facts, versions=versions)))
+    assert [(change.name, change.before, change.after) for change in result.changes] == [("NeMo", "2.2.1", "2.3.0")]
+    assert any("driver" in words for words in result.unknown)
 
 
 def test_the_plan_and_the_cluster() -> None:
@@ -105,14 +105,14 @@ def test_no_secret_is_shown() -> None:
     env = (("HF_TOKEN", TOKEN), ("MY_PASSWORD", "tea"), ("NOTE", f"see {TOKEN}"), ("HF_TOKEN_PATH", "/home/me/token"))
     before = ran("k3f9a2", script.format(1), env=env)
     after = ran("m4g0b3", script.format(2).replace("aB3", "bC4"), env=tuple((name, f"{value}x") for name, value in env))
-    found = difference(before, after)
+    result = difference(before, after)
     assert dict(changes(before, after)) == {
         "HF_TOKEN": (HIDDEN, HIDDEN),
         "MY_PASSWORD": (HIDDEN, HIDDEN),
         "NOTE": (f"see {HIDDEN}", f"see {HIDDEN}"),
         "HF_TOKEN_PATH": ("/home/me/token", "/home/me/tokenx"),
     }
-    assert not any(word in repr(found) for word in ("aB3", "bC4", "0123456789abcdef", "pass-word", "tea"))
+    assert not any(word in repr(result) for word in ("aB3", "bC4", "0123456789abcdef", "pass-word", "tea"))
 
 
 def test_our_script_has_nothing_to_hide() -> None:

@@ -1,4 +1,4 @@
-"""Results as groups: what belongs together, and what is said of it."""
+"""Results as groups: which runs belong together, and the messages about each group."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_groups_by_each_grouping(by: Grouping, titles: list[str]) -> None:
         at_day(make_result("d", 3.0, cluster="selene"), 3),
     ]
     groups = grouped(results, by, {"d": Note(tags=("driver-570", "night")), "a": Note(tags=("night",))})
-    assert [one.title for one in groups] == titles
+    assert [group.title for group in groups] == titles
 
 
 def test_step_times_of_different_configurations_are_no_figure_but_their_ratios_are() -> None:
@@ -86,7 +86,7 @@ def test_step_times_of_different_configurations_are_no_figure_but_their_ratios_a
     assert eos.ratio is not None
     assert math.isclose(eos.ratio, 0.75)
     assert (eos.worst, eos.verdicts["FAIL"]) == ("FAIL", 1)
-    assert eos.relative == ()  # neither has a repeat to be held against
+    assert eos.relative == ()  # neither has a repeat for comparison
 
 
 def test_a_change_is_detected_among_repeats_alone() -> None:
@@ -102,11 +102,11 @@ def test_a_change_is_detected_among_repeats_alone() -> None:
 
 def test_words_find_runs_by_the_texts_of_a_row_and_by_notes() -> None:
     results = [make_result("a"), make_result("b", cluster="selene"), with_changes(FAILED, id="c")]
-    found = {
+    ids = {
         words: "".join(one.id for one in narrow(results, words, {"b": Note("slept", ("night",))}))
         for words in ("", "FP8 eos", "selene pass", "failed", "NIGHT", "slept", "64×h100 25.04 direct", "night eos")
     }
-    assert list(found.values()) == ["abc", "ac", "b", "c", "b", "b", "abc", ""]
+    assert list(ids.values()) == ["abc", "ac", "b", "c", "b", "b", "abc", ""]
 
 
 def test_an_active_run_has_no_result_yet() -> None:

@@ -1,4 +1,4 @@
-"""Some hundred runs in the history: what is read of them is counted, not timed."""
+"""Several hundred runs in the history: reads of their files are counted, not timed."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def places(made: Path, tmp_path: Path) -> UserPaths:
-    """All are done, and have lain there for long."""
+    """All runs are completed and old."""
     root = shutil.copytree(made, tmp_path / "many")
     return UserPaths(root / "config", root / "state")
 
 
 @contextmanager
 def read_below(places: UserPaths) -> Iterator[Counter[str]]:
-    """How many files of each name were opened in the runs' folders."""
+    """Number of opened files in the runs' folders, by file name."""
     names: Counter[str] = Counter()
     path_open, os_open = Path.open, os.open
 
@@ -77,9 +77,9 @@ def read_below(places: UserPaths) -> Iterator[Counter[str]]:
 
 
 def jobs(places: UserPaths) -> list[dict[str, Any]]:
-    done = verbs.run(("jobs", "--json"), verbs.environment(places.state.parent))
-    assert (done.returncode, done.stderr) == (0, "")
-    documents: list[dict[str, Any]] = json.loads(done.stdout)
+    result = verbs.run(("jobs", "--json"), verbs.environment(places.state.parent))
+    assert (result.returncode, result.stderr) == (0, "")
+    documents: list[dict[str, Any]] = json.loads(result.stdout)
     return documents
 
 
@@ -93,7 +93,7 @@ def test_each_is_read_once_and_then_only_what_changed(places: UserPaths) -> None
     assert names == {}
     Services(places).notes.change("run7", "said")
     with read_below(places) as names:
-        assert {one["id"]: one["note"] for one in jobs(places) if one["note"]} == {"run7": "said"}
+        assert {job["id"]: job["note"] for job in jobs(places) if job["note"]} == {"run7": "said"}
     assert names == {"run.json": 1, "log": 1, "note.json": 1}
 
 

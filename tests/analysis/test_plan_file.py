@@ -1,4 +1,4 @@
-"""The plan that a run has left in its folder is the plan that it was."""
+"""The plan that is read back from a run's folder equals the plan of the run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.kit.runs import CATALOG, NEMOTRON
 
 
 def file_of(made: Plan) -> str:
-    """As `launch/files.py` writes it."""
+    """File content as `launch/files.py` writes it."""
     return json.dumps(document(made) | {"steps": made.steps})
 
 

@@ -1,4 +1,4 @@
-"""Scaling curves: efficiency against the smallest scale, and that of the printed rows beside it."""
+"""Scaling curves: efficiency against the smallest scale, next to the efficiency of the published rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.kit.runs import NEMOTRON
 
 
 def test_weak_scaling_next_to_the_published_rows() -> None:
-    """Printed for nemotron4 15b fp8: 1.98 s on 16 and 64 GPUs, 2.03 s on 1,024."""
+    """Published for nemotron4 15b fp8: 1.98 s on 16 and 64 GPUs, 2.03 s on 1,024."""
     times = {1024: 2.2, 16: 2.0, 64: 2.05}
     runs = [make_result(f"r{gpus}", s, replace(NEMOTRON, scale=gpus)) for gpus, s in times.items()]
     (curve,) = scaling_curves(runs)
@@ -44,7 +44,7 @@ def test_the_interval_of_an_efficiency() -> None:
 def test_one_scale_makes_no_curve_and_two_precisions_make_two() -> None:
     both = [replace(NEMOTRON, dtype=dtype, scale=gpus) for dtype in ("bf16", "fp8") for gpus in (16, 64)]
     assert scaling_curves([make_result("a"), make_result("b")]) == ()
-    assert len(scaling_curves([make_result(f"r{at}", 2.0, one) for at, one in enumerate(both)])) == 2
+    assert len(scaling_curves([make_result(f"r{index}", 2.0, one) for index, one in enumerate(both)])) == 2
 
 
 @pytest.mark.parametrize("absurd", [1e300, 1e-300])

@@ -1,4 +1,4 @@
-"""Slow nodes: found where there is one, none named where there is none, over many simulated histories."""
+"""Slow nodes: an existing one is found, and none is reported without one, over many simulated histories."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def history(seed: int, slow: dict[str, float], runs: int = 40, stay: int = 1, st
     """
     numbers = random.Random(seed)
     found, nodes = [], CLUSTER
-    for at in range(runs):
-        base, count, seconds = (SMALL, 8, 1.98) if at // stay % 3 else (LARGE, 16, 2.67)
-        nodes = nodes if at % stay else numbers.sample(CLUSTER, count)
-        late = max(slow.get(node, 0.0) for node in nodes) + step * (at >= runs / 2)
+    for index in range(runs):
+        base, count, seconds = (SMALL, 8, 1.98) if index // stay % 3 else (LARGE, 16, 2.67)
+        nodes = nodes if index % stay else numbers.sample(CLUSTER, count)
+        late = max(slow.get(node, 0.0) for node in nodes) + step * (index >= runs / 2)
         late += abs(numbers.gauss(0, 0.006)) + 0.1 * (numbers.random() < 0.05)
-        found.append(run_of(base, at, seconds * (1 + late), nodes))
+        found.append(run_of(base, index, seconds * (1 + late), nodes))
     return found
 
 
@@ -50,7 +50,7 @@ def rate(of: Callable[[SlowNodes], bool], seeds: int, slow: dict[str, float], *m
 
 
 def test_rates_of_simulated_histories(capsys: pytest.CaptureFixture[str]) -> None:
-    """Noise of 0.6 % between runs, one in twenty a tenth slower for no reason; one node of 32 is slow, two, or none."""
+    """Noise of 0.6 % between runs; one run in twenty takes 10 % longer at random; 0, 1 or 2 of 32 nodes are slow."""
     one, two = {"cn007": 0.04}, {"cn007": 0.05, "cn020": 0.03}
     found = {
         "one of 32 nodes slow by 4 %, 40 runs: named, and no other": rate(
@@ -82,12 +82,12 @@ def test_the_evidence_and_the_list_to_copy() -> None:
     nodes = [["cn001", other, "cn008", "cn009"] for other in ("cn002", "cn003", "cn004", "cn005")]
     rest = [[other, "cn006", "cn008", "cn010"] for other in ("cn002", "cn003", "cn004", "cn005")]
     runs = []
-    for at in range(32):
-        slow = at % 2
-        seconds = (2.1 if slow else 2.0) * (1 + 0.001 * (at % 3))
-        runs.append(run_of(SMALL, at, seconds, (nodes if slow else rest)[at // 2 % 4]))
+    for index in range(32):
+        slow = index % 2
+        seconds = (2.1 if slow else 2.0) * (1 + 0.001 * (index % 3))
+        runs.append(run_of(SMALL, index, seconds, (nodes if slow else rest)[index // 2 % 4]))
     answer = slow_nodes(runs)
-    (found,) = [one for one in answer.findings if one.state == "suspected"]
+    (found,) = [finding for finding in answer.findings if finding.state == "suspected"]
     assert found.nodes == ("cn001", "cn009")
     assert (found.runs_with, found.runs_without) == (16, 16)
     assert found.difference_pct == pytest.approx(5, abs=0.2)
@@ -96,12 +96,12 @@ def test_the_evidence_and_the_list_to_copy() -> None:
     assert found.chance <= 0.01
     assert answer.exclude == "--exclude=cn[001,009]"
     assert answer.words == "Suspected: cn[001,009], by 32 runs."
-    everywhere = next(one for one in answer.findings if "cn008" in one.nodes)
+    everywhere = next(finding for finding in answer.findings if "cn008" in finding.nodes)
     assert (everywhere.state, everywhere.difference_pct) == ("not enough runs", None)
 
 
 def test_nodes_of_two_clusters_have_their_clusters_name() -> None:
-    """Both have a cn007; it is slow on one of them."""
+    """Both clusters have a cn007; it is slow on one of them."""
     here = history(1, {"cn007": 0.05})
     there = [with_changes(run, id=f"{run.id}b", cluster="selene") for run in history(2, {})]
     assert slow_nodes(here + there).suspected == ("eos:cn007",)
@@ -112,24 +112,28 @@ def test_nodes_of_two_clusters_have_their_clusters_name() -> None:
 
 
 def test_later_runs_may_be_slow_because_of_time() -> None:
-    old = [run_of(SMALL, at, 2.0 + 0.001 * (at % 3), ["cn001", f"cn{at % 5 + 10:03}"]) for at in range(20)]
-    new = [run_of(SMALL, at, 2.1 + 0.001 * (at % 3), ["cn002", f"cn{at % 5 + 10:03}"]) for at in range(20, 40)]
+    old = [run_of(SMALL, index, 2.0 + 0.001 * (index % 3), ["cn001", f"cn{index % 5 + 10:03}"]) for index in range(20)]
+    new = [
+        run_of(SMALL, index, 2.1 + 0.001 * (index % 3), ["cn002", f"cn{index % 5 + 10:03}"]) for index in range(20, 40)
+    ]
     answer = slow_nodes(old + new)
     assert answer.suspected == ()
-    assert next(one for one in answer.findings if one.nodes == ("cn002",)).state == "changed over time"
+    assert next(finding for finding in answer.findings if finding.nodes == ("cn002",)).state == "changed over time"
 
 
 def test_many_nodes_that_always_ran_together_are_not_distinguished() -> None:
     blocks = (CLUSTER[:8], CLUSTER[8:16])
-    runs = [run_of(SMALL, at, 2.0 + 0.1 * (at % 2) + 0.001 * (at % 3), blocks[at % 2]) for at in range(40)]
+    runs = [
+        run_of(SMALL, index, 2.0 + 0.1 * (index % 2) + 0.001 * (index % 3), blocks[index % 2]) for index in range(40)
+    ]
     answer = slow_nodes(runs)
     assert answer.suspected == ()
-    assert {one.state for one in answer.findings} == {"not told apart", "unremarkable"}
+    assert {finding.state for finding in answer.findings} == {"not told apart", "unremarkable"}
 
 
 def test_too_few_runs_give_no_result() -> None:
-    few = slow_nodes([run_of(SMALL, at, 2.0 + at, [f"cn{at:03}"]) for at in range(4)])
-    assert {one.state for one in few.findings} == {"not enough runs"}
+    few = slow_nodes([run_of(SMALL, index, 2.0 + index, [f"cn{index:03}"]) for index in range(4)])
+    assert {finding.state for finding in few.findings} == {"not enough runs"}
     assert few.words.startswith("Too few runs")
     assert slow_nodes([]).words.startswith("No runs can be compared")
 
@@ -144,10 +148,10 @@ def test_runs_without_nodes_repeats_or_a_result_are_passed_over() -> None:
 
 
 def test_consecutive_runs_on_the_same_nodes_count_once() -> None:
-    """Six runs with cn001 and as many without, but placed twice each: that is not evidence enough."""
+    """Six runs with cn001 and six without, on only two placements each: too little evidence."""
     placed = [["cn001", "cn002"]] * 3 + [["cn003", "cn004"]] * 3 + [["cn001", "cn005"]] * 3 + [["cn003", "cn006"]] * 3
-    runs = [run_of(SMALL, at, 2.1 if "cn001" in nodes else 2.0, nodes) for at, nodes in enumerate(placed)]
+    runs = [run_of(SMALL, index, 2.1 if "cn001" in nodes else 2.0, nodes) for index, nodes in enumerate(placed)]
     answer = slow_nodes(runs)
     assert answer.suspected == ()
-    (found,) = [one for one in answer.findings if one.nodes == ("cn001",)]
+    (found,) = [finding for finding in answer.findings if finding.nodes == ("cn001",)]
     assert (found.runs_with, found.runs_without, found.state) == (6, 6, "not enough runs")

@@ -1,4 +1,4 @@
-"""NVIDIA's own rules on logs of each format. The expected values were worked out by hand."""
+"""NVIDIA's own rules on logs of each format. The expected values were calculated without this program."""
 
 from __future__ import annotations
 
@@ -38,18 +38,23 @@ def nemo(first: int = 0, last: int = 49, *without: int, total: int = 49) -> str:
     """2.690 s at iteration 35 and a millisecond more at each later one; 9.9 s before; TFLOPS 1601 and one more each."""
     return "GSW: model\n" + "".join(
         NEMO.format(
-            at=at, last=total, s=f"{2.690 + 0.001 * (at - 35):.3f}" if at >= 35 else 9.9, tflops=f"{1601 + at - 35:.3e}"
+            at=index,
+            last=total,
+            s=f"{2.690 + 0.001 * (index - 35):.3f}" if index >= 35 else 9.9,
+            tflops=f"{1601 + index - 35:.3e}",
         )
-        for at in range(first, last + 1)
-        if at not in without
+        for index in range(first, last + 1)
+        if index not in without
     )
 
 
 def bridge(norm: str = "10.275", last: int = 50) -> str:
     """20,000 ms at iteration 35 and 100 more at each later one; 99,000 before."""
     return "".join(
-        BRIDGE.format(at=at, last=50, ms=20000 + 100 * (at - 35) if at >= 35 else 99000, tflops=700 + at, norm=norm)
-        for at in range(1, last + 1)
+        BRIDGE.format(
+            at=index, last=50, ms=20000 + 100 * (index - 35) if index >= 35 else 99000, tflops=700 + index, norm=norm
+        )
+        for index in range(1, last + 1)
     )
 
 
@@ -92,7 +97,7 @@ def test_a_missing_iteration_is_noticed_by_one_of_them() -> None:
 def test_a_run_that_ended_inside_the_window_or_before_the_last_iteration() -> None:
     script, llmb = timing(nemo(0, 40)), by_llmb(nemo(0, 40))
     assert (script, llmb.status) == (UpstreamResult("parse_train_timing", "Failed", highest=40), "incomplete")
-    script, llmb = timing(nemo(0, 46)), by_llmb(nemo(0, 46))  # 47 to 49 never came
+    script, llmb = timing(nemo(0, 46)), by_llmb(nemo(0, 46))  # iterations 47 to 49 are missing
     assert script is not None
     assert (script.status, llmb.status) == ("Success", "incomplete")
 
@@ -114,7 +119,7 @@ def test_every_line_counts_even_a_repeated_one() -> None:
         assert result.step_time_s.mean == pytest.approx(2.6949091)
 
 
-# A whole log, a line of it once more, and the highest time and TFLOPS.
+# A complete log, with one line repeated, and the highest time and TFLOPS.
 _LOGS = {
     "NeMo": (nemo(), nemo(39, 39), (2.699, 1610)),
     "Megatron-Bridge": (bridge(), BRIDGE.format(at=39, last=50, ms=20400, tflops=739, norm="1.0"), (20.9, 744)),
@@ -141,7 +146,7 @@ def test_a_number_that_nothing_can_have_is_passed_over(of: str, number: str, beh
 
 
 def test_a_time_with_an_exponent_that_no_number_holds_is_passed_over_by_llmb_run() -> None:
-    """The script knows no exponent in a time, and takes the 1 of it."""
+    """The script does not understand an exponent in a time, and reads only its leading 1."""
     odd = nemo() + nemo(39, 39).replace("2.694", "1e999")
     script, llmb = timing(odd), by_llmb(odd)
     assert script is not None
@@ -173,8 +178,8 @@ def test_a_log_of_megatron_bridge() -> None:
 
 
 def test_neither_reads_the_bars_of_the_hydra_recipes() -> None:
-    bars = "".join(BAR.format(at=at, count=at + 1) for at in range(50)) + "\n"
-    assert timing(bars) is None  # it has none of the script's words
+    bars = "".join(BAR.format(at=index, count=index + 1) for index in range(50)) + "\n"
+    assert timing(bars) is None  # it contains none of the script's words
     assert timing("model\n" + bars) == UpstreamResult("parse_train_timing", "Failed")
     assert by_llmb(bars).status == "unsupported_framework"
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-# The smallest preset that holds one of everything that can disagree with something else.
+# The smallest preset with one example of everything that can contradict another part.
 TINY = """\
 workload = "tiny"
 release = "1.0"

@@ -1,4 +1,4 @@
-"""A preset that does not fit is refused, with the file, the line and the field that are at fault."""
+"""A preset with contradictions is refused; the message names the file, the line and the field."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Break(NamedTuple):
     new: str
     field: str
     line: str
-    """How the line that is named begins."""
+    """Beginning of the line that the message names."""
     reason: str
 
 
@@ -186,7 +186,7 @@ BROKEN = {
         "'no profile' is not a condition",
     ),
     "condition on an unknown name": ("pp > 1", "rp > 1", "settings[0].when[0]", "when", "'rp > 1'"),
-    "comparison of what is no number": ("pp > 1", "dtype > 1", "settings[0].when[0]", "when", "'dtype > 1'"),
+    "comparison of a text": ("pp > 1", "dtype > 1", "settings[0].when[0]", "when", "'dtype > 1'"),
     "comparison that is denied": ("pp > 1", "not pp > 1", "settings[0].when[0]", "when", "'not pp > 1'"),
     "field of no recipe": (
         '"data.num_train_samples"',
@@ -295,8 +295,8 @@ BROKEN = {
         "no setting passes {tp}, {pp}",
     ),
     "layout in a product only": ("gbs={gbs}", "gbs={gbs*mbs}", "tables[0]", "[[tables]]", "no setting passes {gbs}:"),
-    "nodes that nobody sets": ('"{nodes}"', '"1"', "tables[0]", "[[tables]]", "no setting passes {nodes}:"),
-    "precision that nobody sets in some rows": (
+    "nodes that no setting passes": ('"{nodes}"', '"1"', "tables[0]", "[[tables]]", "no setting passes {nodes}:"),
+    "precision that no setting passes in some rows": (
         "precision={dtype}",
         "precision=x{dtype}",
         "tables[0]",
@@ -426,7 +426,7 @@ def test_a_preset_without_settings_is_told_all_that_is_missing(tiny_preset: Path
     assert f"tables[0]: no setting passes {missing}:" in caught.value.what
 
 
-# Pieces of presets, so that what results is often TOML and sometimes a preset.
+# Pieces of presets: their combination is often valid TOML and sometimes a preset.
 _PIECES = st.sampled_from(
     [
         '"NA"',

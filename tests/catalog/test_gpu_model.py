@@ -1,4 +1,4 @@
-"""The names of GPUs, as sites, Slurm's AutoDetect, Kubernetes and drivers write them."""
+"""Names of GPUs, as sites, Slurm's AutoDetect, Kubernetes and drivers write them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from llmb_tui.catalog.gpu_model import gpu_model
 
 NAMES = [
-    # Printed by drivers.
+    # Names that drivers print.
     ("NVIDIA H100 80GB HBM3", "h100", None, None),
     ("NVIDIA H100 PCIe", "h100", "pcie", None),
     ("NVIDIA H100 NVL", "h100", "nvl", None),
@@ -39,7 +39,7 @@ NAMES = [
     ("NVIDIA-H100-80GB-HBM3", "h100", None, None),
     ("NVIDIA-H100-PCIe", "h100", "pcie", None),
     ("NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", "a100", "sxm", "1g.5gb"),
-    # Slurm: the site's words, and AutoDetect's.
+    # Slurm: names that sites choose, and AutoDetect's.
     ("h100", "h100", None, None),
     ("H100_SXM", "h100", "sxm", None),
     ("h100sxm5", "h100", "sxm", None),
@@ -100,7 +100,7 @@ def test_a_name_is_read_in_its_parts(name: str, gpu_type: str | None, form: str 
         ("b200", "gb200", False),
         *((name, "h100", False) for name in ("h800", "h20", "h200", "b100", "a100", "1g.10gb", "h100_mig", "rtx_6000")),
         *((name, "h100", None) for name in ("hopper", "hgx", "sxm5", "80gb_hbm3", "nvl72")),
-        # Types of presets that a site has added.
+        # Types of presets that a site added.
         ("rtx4090", "rtx4090", True),
         ("acme_x1", "x1", True),
         ("acme_x10", "x1", None),

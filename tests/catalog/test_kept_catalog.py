@@ -1,4 +1,4 @@
-"""A catalog that was kept is the one that was read, and is taken for no other."""
+"""A stored catalog equals the catalog that was read, and is not used for other presets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def services(tmp_path: Path, tiny_text: str) -> Services:
-    """With a preset of the user's own."""
+    """The catalog includes a preset of the user."""
     places = UserPaths(tmp_path / "config", tmp_path / "state")
     places.presets.mkdir(parents=True)
     (places.presets / "tiny.toml").write_text(tiny_text)
@@ -55,7 +55,7 @@ def test_a_changed_file_is_read_again(services: Services) -> None:
     before = mine.stat()
     mine.write_text(mine.read_text().replace('title = "Tiny"', 'title = "Tony"'))
     os.utime(mine, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert again(services).catalog.recipe("tiny").title == "Tony", "whatever its time and size say"
+    assert again(services).catalog.recipe("tiny").title == "Tony", "with any time and size"
     mine.unlink()
     assert "tiny" not in again(services).catalog.workloads()
 

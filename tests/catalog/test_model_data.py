@@ -16,7 +16,7 @@ MODEL = Path(__file__).parents[2] / "presets" / "model"
 
 @pytest.fixture
 def own_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the folder, which is read instead."""
+    """A copy of the folder, which is read in place of the original."""
     folder = tmp_path / "model"
     shutil.copytree(MODEL, folder)
     monkeypatch.setattr(load, "model_dir", lambda: folder)

@@ -1,4 +1,4 @@
-"""The built-in presets hold what the recipes publish: all of it, as printed, and consistent."""
+"""The built-in presets contain all that the recipes publish, unchanged and consistent."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COUNTS = {
     "llama3.1@25.04": (34, 34),
     "grok1@25.02": (18, 18),
 }
-# Its step time and days agree with each other, and its tokens/s and MFU do: two misprints or one, kept as printed.
+# Its step time agrees with its days, and its tokens/s with its MFU: one misprint or two, stored as published.
 GROK_MISPRINT = ("grok1@25.02", "fp8", 1024)
 TOLERANCE = 0.002
 
@@ -40,12 +40,12 @@ GOLDEN = json.loads((Path(__file__).parent / "golden_rows.json").read_text(encod
 
 
 def test_every_recipe_has_all_its_rows_and_results(catalog: Catalog) -> None:
-    found = {
+    counts = {
         recipe.id: (len(rows(recipe)), sum(result.release is None for result in results(recipe)))
         for recipe in catalog.recipes
     }
-    assert found == COUNTS
-    assert tuple(map(sum, zip(*found.values(), strict=True))) == (136, 88)
+    assert counts == COUNTS
+    assert tuple(map(sum, zip(*counts.values(), strict=True))) == (136, 88)
 
 
 def test_the_results_of_another_release_say_so(catalog: Catalog) -> None:
@@ -110,7 +110,7 @@ def test_a_published_result_can_be_recomputed(recipe: Recipe, result: ResultRow)
         assert result.note
         assert result.tokens_per_s != pytest.approx(tokens_per_s, rel=TOLERANCE)
         tolerance = 0.0061
-    # The results of the other release have one decimal of MFU, cut and not rounded.
+    # The results of the other release have one decimal of MFU, truncated instead of rounded.
     rounding = 0.1 if result.release else 0.0
     assert result.tokens_per_s == pytest.approx(tokens_per_s, rel=tolerance)
     assert result.mfu_pct == pytest.approx(mfu_pct, rel=tolerance, abs=rounding)
@@ -123,7 +123,7 @@ def test_days_are_printed_for_full_size_models_only(recipe: Recipe, result: Resu
         assert result.days_per_1t_tokens is None
         return
     days = 1e12 / (row.seq_len * row.gbs / result.step_time_s) / 86_400
-    # Two decimals; in the results of the other release none, cut and not rounded.
+    # Two decimals; the results of the other release have none, truncated instead of rounded.
     assert result.days_per_1t_tokens == pytest.approx(days, rel=1e-4, abs=1 if result.release else 0.005)
 
 

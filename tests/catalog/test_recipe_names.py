@@ -1,4 +1,4 @@
-"""Recipes are found by the names that people type, and the files they come from are found too."""
+"""Recipes, and the files that they come from, are found by the names that people type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Lines` finds a value's line, whatever stands around it."""
+"""`Lines` finds a value's line in any context."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_value_is_found_on_its_line(path: KeyPath, line: int) -> None:
 
 
 _keys = st.text("abc.# =[]'", min_size=1, max_size=4)
-# No tables in arrays: there the line of the array's element is found, which is where the table begins.
+# No tables in arrays: for those the line of the array's element is found, where the table begins.
 _arrays = st.recursive(st.none(), lambda inner: st.lists(inner, max_size=3), max_leaves=6)
 _documents = st.recursive(_arrays, lambda inner: st.dictionaries(_keys, inner, max_size=3), max_leaves=12)
 

@@ -1,4 +1,4 @@
-"""The recipes' own procedures: what the presets say of them, and what a preset cannot say."""
+"""NVIDIA's own procedures of the recipes: the presets' statements about them, and invalid ones."""
 
 from __future__ import annotations
 
@@ -188,9 +188,9 @@ def test_every_recipe_has_its_own_procedure(catalog: Catalog) -> None:
 
 
 def test_tokens_are_asked_for_where_a_script_reads_one(catalog: Catalog) -> None:
-    found = procedures(catalog)
-    assert [recipe for recipe, procedure in found.items() if procedure.setup.needs_hub_token] == ["llama3.1@24.11"]
-    assert [recipe for recipe, procedure in found.items() if procedure.launch.needs_hub_token] == ["llama3.1@25.04"]
+    result = procedures(catalog)
+    assert [recipe for recipe, procedure in result.items() if procedure.setup.needs_hub_token] == ["llama3.1@24.11"]
+    assert [recipe for recipe, procedure in result.items() if procedure.launch.needs_hub_token] == ["llama3.1@25.04"]
 
 
 def test_every_gpu_type_has_its_commits(catalog: Catalog) -> None:

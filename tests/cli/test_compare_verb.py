@@ -33,7 +33,7 @@ Ended = Callable[..., None]
 
 @pytest.fixture
 def ended(tmp_path: Path) -> Ended:
-    """Stores a finished run with an id, the time of each step and other settings."""
+    """Store a finished run with an id, the time of each step and other settings."""
     runs = Runs(UserPaths(tmp_path / "config", tmp_path / "state"))
 
     def make(run_id: str, seconds: float, selection: Selection = NEMOTRON, *, nodes: str = "", **spec: Any) -> None:
@@ -53,17 +53,17 @@ def ask(home: Path, words: Iterable[str]) -> verbs.Completed:
 
 
 def document(home: Path, *words: str, code: int = 0) -> Any:
-    done = ask(home, (*words, "--json"))
-    assert done.returncode == code, done.stderr
-    return json.loads(done.stdout)
+    result = ask(home, (*words, "--json"))
+    assert result.returncode == code, result.stderr
+    return json.loads(result.stdout)
 
 
 def test_runs_side_by_side(ended: Ended, tmp_path: Path) -> None:
     ended("fp8a", 1.98)
     ended("bf16a", 2.67, BF16)
-    done = ask(tmp_path, ("fp8a", "bf16a"))
-    assert done.returncode == 0
-    lines = done.stdout.splitlines()
+    result = ask(tmp_path, ("fp8a", "bf16a"))
+    assert result.returncode == 0
+    lines = result.stdout.splitlines()
     assert lines[0] == "Differences of the GPU time per token, compared for: different precisions."
     assert "35 % ± 0.1 % slower" in lines[2]
     (run,) = (line for line in lines if line.startswith("fp8a "))
@@ -116,11 +116,11 @@ def test_runs_on_a_simulated_cluster_are_labelled(ended: Ended, tmp_path: Path) 
 def test_incomparable_runs_exit_with_1_and_the_reason(ended: Ended, tmp_path: Path) -> None:
     ended("fp8a", 1.98)
     ended("bf16a", 2.67, BF16)
-    done = ask(tmp_path, ("fp8a", "bf16a", "--for", "repeats"))
-    assert done.returncode == 1
-    assert "✗ not comparable: The precisions differ: fp8 (fp8a), bf16 (bf16a)." in done.stdout.splitlines()
+    result = ask(tmp_path, ("fp8a", "bf16a", "--for", "repeats"))
+    assert result.returncode == 1
+    assert "✗ not comparable: The precisions differ: fp8 (fp8a), bf16 (bf16a)." in result.stdout.splitlines()
     reason = "These runs are not compared, because of their precision. Name other runs, or state with --for what "
-    assert done.stderr.startswith(reason)
+    assert result.stderr.startswith(reason)
     csv = ask(tmp_path, ("fp8a", "bf16a", "--for", "repeats", "--format", "csv"))
     assert reason in csv.stderr
     assert csv.stderr.startswith("not comparable: The precisions differ")
@@ -149,9 +149,9 @@ def test_a_suite_is_replaced_by_its_runs(ended: Ended, tmp_path: Path) -> None:
     suites = Services(UserPaths(tmp_path / "config", tmp_path / "state")).suites
     old, new, empty = (f"s25112308000{index}aaaa" for index in range(3))
     for suite_id, name, seconds in ((old, "old", 1.98), (new, "new", 2.08), (empty, "empty", 0.0)):
-        made = make_suite(name, "eos", [(NEMOTRON, "direct"), (BF16, "direct"), (BF16, "direct")])
-        rows = tuple(replace(row, run_id=f"{name}{index}") for index, row in enumerate(made.rows))
-        suites.save(replace(made, id=suite_id, rows=rows))
+        suite = make_suite(name, "eos", [(NEMOTRON, "direct"), (BF16, "direct"), (BF16, "direct")])
+        rows = tuple(replace(row, run_id=f"{name}{index}") for index, row in enumerate(suite.rows))
+        suites.save(replace(suite, id=suite_id, rows=rows))
         for row in rows[:2] if seconds else ():  # the third was not submitted
             ended(row.run_id, seconds * (1.35 if row.selection.dtype == "bf16" else 1), row.selection)
     comparison = document(tmp_path, new, "--against", old)
@@ -192,9 +192,9 @@ def test_a_failed_run_is_shown_and_excluded(ended: Ended, tmp_path: Path) -> Non
 )
 def test_wrong_requests(ended: Ended, tmp_path: Path, words: tuple[str, ...], message: str) -> None:
     ended("good", 1.98)
-    done = ask(tmp_path, words)
-    assert done.returncode == 1
-    assert message in done.stderr
+    result = ask(tmp_path, words)
+    assert result.returncode == 1
+    assert message in result.stderr
 
 
 def test_a_slow_node_and_the_list_to_copy(ended: Ended, tmp_path: Path) -> None:
@@ -207,9 +207,9 @@ def test_a_slow_node_and_the_list_to_copy(ended: Ended, tmp_path: Path) -> None:
     assert comparison["suspected"] == ["cn007"]
     assert comparison["exclude"] == "--exclude=cn007"
     assert comparison["nodes"][0]["difference_pct"] == pytest.approx(4.5, abs=0.3)
-    done = ask(tmp_path, ("--nodes", "--cluster", "eos"))
-    assert done.stdout.splitlines()[-1] == "--exclude=cn007"
-    assert "A node is suspected if" in done.stdout
+    result = ask(tmp_path, ("--nodes", "--cluster", "eos"))
+    assert result.stdout.splitlines()[-1] == "--exclude=cn007"
+    assert "A node is suspected if" in result.stdout
     assert document(tmp_path, "--nodes", "--cluster", "other")["runs"] == 0
 
 

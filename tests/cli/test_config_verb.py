@@ -58,8 +58,8 @@ def test_show_prints_the_origin_of_each_setting(call: Any, clusters: Path) -> No
 
 @pytest.mark.usefixtures("clusters")
 def test_validate_accepts_valid_files(call: Any) -> None:
-    done = call("config", "validate", "--json")
-    assert (done.returncode, json.loads(done.stdout)) == (0, {"ok": True, "files": 1, "faults": []})
+    result = call("config", "validate", "--json")
+    assert (result.returncode, json.loads(result.stdout)) == (0, {"ok": True, "files": 1, "faults": []})
     assert call("config", "validate").stdout.endswith("no faults\n")
 
 
@@ -74,9 +74,9 @@ def test_validate_prints_file_line_field_and_fix_of_every_fault(call: Any, clust
     runs = Path(json.loads(call("config", "path", "--json").stdout)["runs"]["path"])
     (runs / "abc").mkdir(parents=True)
     (runs / "abc" / "run.json").write_text("{}")
-    done = call("config", "validate", "--json")
-    assert done.returncode == 1
-    faults = {Path(fault["file"]).name: fault for fault in json.loads(done.stdout)["faults"]}
+    result = call("config", "validate", "--json")
+    assert result.returncode == 1
+    faults = {Path(fault["file"]).name: fault for fault in json.loads(result.stdout)["faults"]}
     assert set(faults) == {"bad.toml", "torn.toml", "mine.toml", "runs"}
     assert (faults["bad.toml"]["line"], faults["bad.toml"]["field"]) == (3, "account")
     assert (faults["torn.toml"]["line"], faults["torn.toml"]["field"]) == (1, "")
@@ -84,7 +84,7 @@ def test_validate_prints_file_line_field_and_fix_of_every_fault(call: Any, clust
     assert "abc" in faults["runs"]["what"]
     assert all(fault["mend"] for fault in faults.values())
     text = call("config", "validate").stdout
-    fields = [fault["field"] for fault in json.loads(done.stdout)["faults"] if fault["file"].endswith("mine.toml")]
+    fields = [fault["field"] for fault in json.loads(result.stdout)["faults"] if fault["file"].endswith("mine.toml")]
     assert {"release", "tables", "launch"} < set(fields)
     assert all(f"mine.toml, line 1: {field}: is missing" in text for field in fields)
     assert text.count("move it out of the presets directory") == 1
@@ -100,9 +100,9 @@ def test_validate_checks_the_examples_of_custom_failure_rules(call: Any, tmp_pat
     assert json.loads(call("config", "validate", "--json").stdout) == {"ok": True, "files": 1, "faults": []}
     (failures / "site.toml").write_text(rule.format("sorry"))
     (failures / "torn.toml").write_text("[[submit\n")
-    done = call("config", "validate", "--json")
-    assert done.returncode == 1
-    faults = {Path(fault["file"]).name: fault for fault in json.loads(done.stdout)["faults"]}
+    result = call("config", "validate", "--json")
+    assert result.returncode == 1
+    faults = {Path(fault["file"]).name: fault for fault in json.loads(result.stdout)["faults"]}
     assert (faults["site.toml"]["line"], faults["site.toml"]["field"]) == (5, "submit[0].examples[0]")
     assert faults["torn.toml"]["line"] == 1
     assert "failures directory" in faults["site.toml"]["mend"]
@@ -112,8 +112,8 @@ def test_validate_checks_the_examples_of_custom_failure_rules(call: Any, tmp_pat
 def test_a_journal_that_cannot_be_read_is_a_fault(call: Any) -> None:
     path = Path(json.loads(call("config", "path", "--json").stdout)["journal"]["path"])
     path.mkdir(parents=True)  # a directory cannot be read as a file, not even by root
-    done = call("config", "validate", "--json")
-    assert [Path(fault["file"]).name for fault in json.loads(done.stdout)["faults"]] == ["journal.jsonl"]
+    result = call("config", "validate", "--json")
+    assert [Path(fault["file"]).name for fault in json.loads(result.stdout)["faults"]] == ["journal.jsonl"]
 
 
 def test_broken_files_are_ignored_with_a_message(call: Any, clusters: Path, tmp_path: Path) -> None:
@@ -125,22 +125,22 @@ def test_broken_files_are_ignored_with_a_message(call: Any, clusters: Path, tmp_
     listed = call("list", "--json", "-w", "grok1")
     assert (listed.returncode, len(json.loads(listed.stdout))) == (0, 18)
     assert listed.stderr.count("mine.toml") == 1
-    found = call("clusters", "--json")
-    assert [cluster["name"] for cluster in json.loads(found.stdout)] == ["eos", "nil"]
-    assert json.loads(found.stdout)[0]["env"] == {"NCCL_DEBUG": "INFO"}
-    assert "bad.toml" in found.stderr
+    result = call("clusters", "--json")
+    assert [cluster["name"] for cluster in json.loads(result.stdout)] == ["eos", "nil"]
+    assert json.loads(result.stdout)[0]["env"] == {"NCCL_DEBUG": "INFO"}
+    assert "bad.toml" in result.stderr
 
 
 def test_a_broken_cluster_file_is_reported_when_it_is_needed(call: Any, clusters: Path) -> None:
     (clusters / "bad.toml").write_text("name = 1\n")
-    done = call("doctor", "bad")
-    assert done.returncode == 1
-    assert f"{os.sep}bad.toml, line 1" in done.stderr
+    result = call("doctor", "bad")
+    assert result.returncode == 1
+    assert f"{os.sep}bad.toml, line 1" in result.stderr
 
 
 def test_an_unknown_cluster_is_a_wrong_request(call: Any) -> None:
-    done = call("doctor", "nowhere")
-    assert (done.returncode, "nowhere" in done.stderr) == (1, True)
+    result = call("doctor", "nowhere")
+    assert (result.returncode, "nowhere" in result.stderr) == (1, True)
 
 
 def test_settings_are_shown_with_their_source_and_checked(call: Any, tmp_path: Path) -> None:
@@ -151,18 +151,18 @@ def test_settings_are_shown_with_their_source_and_checked(call: Any, tmp_path: P
     assert shown["verdict.threshold"] == {"value": 0.97, "from": "file"}
     assert shown["limits.gpu_hours"] == {"value": 5, "from": "flag"}
     assert shown["keys.app.quit"] == {"value": "q", "from": "default"}
-    done = call("config", "validate", "--json")
-    (fault,) = json.loads(done.stdout)["faults"]
-    assert (done.returncode, fault["file"], fault["line"], fault["field"]) == (1, str(file), 4, "keys.app.qit")
+    result = call("config", "validate", "--json")
+    (fault,) = json.loads(result.stdout)["faults"]
+    assert (result.returncode, fault["file"], fault["line"], fault["field"]) == (1, str(file), 4, "keys.app.qit")
     file.write_text("[verdict]\nthreshold = 97\n", encoding="utf-8")
-    done = call("jobs")
-    assert done.returncode == 1
-    assert f"{file}, line 2" in done.stderr
-    assert "verdict.threshold" in done.stderr
+    result = call("jobs")
+    assert result.returncode == 1
+    assert f"{file}, line 2" in result.stderr
+    assert "verdict.threshold" in result.stderr
 
 
 def test_flags_before_and_after_the_verb_both_count(call: Any) -> None:
-    done = call("--set", "verdict.threshold=0.9", "config", "show", "--json", "--set", "limits.gpu_hours=5")
-    shown = json.loads(done.stdout)["settings"]
+    result = call("--set", "verdict.threshold=0.9", "config", "show", "--json", "--set", "limits.gpu_hours=5")
+    shown = json.loads(result.stdout)["settings"]
     assert shown["verdict.threshold"]["value"] == 0.9
     assert shown["limits.gpu_hours"]["value"] == 5

@@ -41,7 +41,7 @@ class IdleMonitor:
 
 
 class Machine:
-    """Runs that are stored on this machine."""
+    """Runs stored on this machine."""
 
     def __init__(self, services: Services) -> None:
         self.services = services
@@ -155,7 +155,7 @@ def test_a_run_without_a_job(
 def test_an_active_run_is_no_failure_unless_it_is_no_longer_followed(machine: Machine) -> None:
     run_id = machine.remember(make_run(), 10)
     assert main(["results", run_id]) == main(["watch", run_id, "--once"]) == 0
-    assert main(["watch", run_id]) == 2, "it returned before the run ended: the cluster refused the login"
+    assert main(["watch", run_id]) == 2, "the watch ended before the run: the cluster refused the login"
 
 
 def test_a_cluster_that_does_not_answer_is_a_failure(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,7 +176,7 @@ def test_a_cancel_without_an_answer_is_reported(
         main([*words, "--json"])
         printed = capsys.readouterr()
         assert f'"cancel": "{outcome}"' in printed.out
-        assert (note in printed.err) == (words != ["jobs"] or outcome != "carried out"), "lists name what is open"
+        assert (note in printed.err) == (words != ["jobs"] or outcome != "carried out"), "lists name the open run"
 
 
 def test_watch_prints_the_outcome_of_a_cancel(

@@ -49,9 +49,9 @@ def task(home: Path, tmp_path: Path) -> Path:
 
 
 def fetch(home: Path, *words: str, code: int = 0) -> Any:
-    done = verbs.run(("fetch", "mine", *words, "--json"), verbs.environment(home))
-    assert done.returncode == code, done.stderr
-    return json.loads(done.stdout)
+    result = verbs.run(("fetch", "mine", *words, "--json"), verbs.environment(home))
+    assert result.returncode == code, result.stderr
+    return json.loads(result.stdout)
 
 
 def states(document: dict[str, Any]) -> dict[str, str]:
@@ -117,8 +117,8 @@ def test_links_on_either_side_are_not_followed(home: Path, task: Path, tmp_path:
     (to / "nsys_profile").mkdir()
     (to / "nsys_profile" / "profile_1.nsys-rep").symlink_to(outside / "new")
     document = fetch(home, "--to", str(to), "--yes", code=1)
-    found = states(document)
-    assert (found["torch_profile/rank0.json"], found["nsys_profile/profile_1.nsys-rep"]) == ("refused", "refused")
+    result = states(document)
+    assert (result["torch_profile/rank0.json"], result["nsys_profile/profile_1.nsys-rep"]) == ("refused", "refused")
     assert list(outside.iterdir()) == []
     assert {one["name"] for one in document["left_out"]} >= {"stolen.log", "pipe.log"}
     assert not any(path.name == "id_rsa" for path in to.rglob("*"))
@@ -155,11 +155,11 @@ def test_nothing_is_fetched_without_a_confirmation(home: Path, tmp_path: Path) -
 @pytest.mark.usefixtures("task")
 def test_files_are_listed_with_sizes_and_a_missing_nsys_is_reported(home: Path, tmp_path: Path) -> None:
     words = ("fetch", "mine", "--profiles", "--to", str(tmp_path / "here"), "--yes")
-    done = verbs.run(words, verbs.environment(home, PATH=all_but("nsys", tmp_path / "programs")))
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[1].split()[:2] == ["nsys_profile/profile_1.nsys-rep", "profile"]
-    assert "300 kB" in done.stdout
-    assert "`nsys` is not on this machine or on the login node" in done.stderr
+    result = verbs.run(words, verbs.environment(home, PATH=all_but("nsys", tmp_path / "programs")))
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines()[1].split()[:2] == ["nsys_profile/profile_1.nsys-rep", "profile"]
+    assert "300 kB" in result.stdout
+    assert "`nsys` is not on this machine or on the login node" in result.stderr
 
 
 def test_a_run_without_files_and_a_missing_folder(home: Path, task: Path, tmp_path: Path) -> None:
@@ -186,15 +186,15 @@ def test_fetching_from_runai_is_refused_with_the_path(home: Path) -> None:
 
 @pytest.mark.usefixtures("task")
 def test_a_terminal_asks_for_a_confirmation(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
+    requests: list[str] = []
 
     def confirm(question: str) -> bool:
-        asked.append(question)
-        return len(asked) > 1
+        requests.append(question)
+        return len(requests) > 1
 
     monkeypatch.setattr("llmb_tui.cli.user.has_terminal", lambda: True)
     monkeypatch.setattr("llmb_tui.cli.user.confirm", confirm)
     for code in (1, 0):
         fetch(home, "--to", str(tmp_path / "here"), code=code)
         assert (tmp_path / "here").exists() == (code == 0)
-    assert asked == [f"Fetch 300 kB into {tmp_path / 'here'}?"] * 2
+    assert requests == [f"Fetch 300 kB into {tmp_path / 'here'}?"] * 2

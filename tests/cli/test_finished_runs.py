@@ -161,11 +161,11 @@ def test_missing_data_of_a_finished_run_is_read_once(
     services = Services(user_places)
     remember(services, over())
     file = services.runs.folder("over") / ACCOUNTING
-    asked: list[object] = []
+    requests: list[object] = []
 
     class ActionRequested:
         def once(self, prompter: object = None) -> RunState:
-            asked.append(prompter)
+            requests.append(prompter)
             file.write_text("48123\n")
             return RunState("over", link="lost")
 
@@ -173,4 +173,4 @@ def test_missing_data_of_a_finished_run_is_read_once(
     for _ in range(2):
         assert main(["watch", "over", "--once", "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["state"] == "done"
-    assert asked == [None], "the end of a run is shown without a question"
+    assert requests == [None], "the end of a run is shown without a question"

@@ -271,7 +271,7 @@ def test_a_bad_profile_hides_no_other_cluster(places: UserPaths, capsys: pytest.
     never = _spoil(places.clusters, PROFILE.format(name="cut"), bad, 40)
     (places.clusters / "sound.toml").write_text(PROFILE.format(name="sound"))
     code, out, err = _answers(capsys, "clusters", "--json")
-    names = {one["name"] for one in json.loads(out)}
+    names = {entry["name"] for entry in json.loads(out)}
     assert (code, "sound" in names, names & never) == (0, True, set())
     assert all(f"{name}.toml" in err for name in never)
     for name in never:
@@ -305,17 +305,17 @@ def test_a_bad_rule_file_hides_no_other_file(places: UserPaths, capsys: pytest.C
     never = _spoil(places.failures, "[[submit]]".join(real.split("[[submit]]")[:4]), bad, 40)
     sound = rule.format(stage="submit", pattern="'^x.1$'", reason="It is ours.").replace('["x"]', '["x[1"]')
     (places.failures / "sound.toml").write_text(sound)
-    told: list[str] = []
-    use_own_rules(places.failures, lambda problem: told.append(str(problem)))
+    messages: list[str] = []
+    use_own_rules(places.failures, lambda problem: messages.append(str(problem)))
     try:
         for stage in STAGES:
             for text in ("x", "x[1", *ODD[:20], "Invalid account or account/partition combination specified"):
                 match = rules(stage).match(text)
                 assert match is None or match.diagnosis(dict.fromkeys(FACTS.get(stage, ()), "f")).reason
-        found = rules("submit").match("x[1")
-        assert found is not None
-        assert found.diagnosis().reason == "It is ours."
-        assert all(any(f"{name}.toml" in one for one in told) for name in never)
+        result = rules("submit").match("x[1")
+        assert result is not None
+        assert result.diagnosis().reason == "It is ours."
+        assert all(any(f"{name}.toml" in one for one in messages) for name in never)
     finally:
         use_own_rules(places.config / "nowhere")
     code, out, _ = _answers(capsys, "config", "validate", "--json")

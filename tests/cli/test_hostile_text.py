@@ -27,10 +27,10 @@ HOSTILE = "a\x1b]52;c;eA==\x07b\x9b31mc\u202ed\u200fe\u200bf\U000e0041g\ufeffh\u
 
 def test_invisible_characters_are_shown() -> None:
     chars = [chr(code) for code in range(0x110000) if chr(code) != "\n"]
-    shown = clean("\n".join(chars)).split("\n")  # one character per line, so that none continues another's sequence
+    shown = clean("\n".join(chars)).split("\n")  # one character per line, so that none continues a sequence of another
     kept = ["\n", *(char for char, one in zip(chars, shown, strict=True) if char == one)]
     unseen = [char for char in kept if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
-    # Signs of Arabic, Syriac and other scripts, which are seen; tab and newline.
+    # Visible characters of Arabic, Syriac and other scripts; tab and newline.
     assert [
         char for char in unseen if unicodedata.bidirectional(char) in ("LRE", "RLE", "LRO", "RLO", "PDF", "BN")
     ] == []
@@ -96,12 +96,12 @@ def test_an_ascii_terminal_gets_only_ascii(monkeypatch: pytest.MonkeyPatch) -> N
     ],
 )
 def test_streams_that_are_closed_or_full(how: str, code: int, printed: str, tmp_path: Path) -> None:
-    done = _sh(how, tmp_path)
-    assert done.returncode == code, done.stderr
-    assert printed in done.stderr
-    assert not re.search("Traceback|internal error", done.stderr + done.stdout)
-    assert "Exception ignored" not in done.stderr
-    assert not ("2>&-" in how and "llmb-tui:" in done.stdout), "messages are not answers"
+    result = _sh(how, tmp_path)
+    assert result.returncode == code, result.stderr
+    assert printed in result.stderr
+    assert not re.search("Traceback|internal error", result.stderr + result.stdout)
+    assert "Exception ignored" not in result.stderr
+    assert not ("2>&-" in how and "llmb-tui:" in result.stdout), "messages are not answers"
 
 
 def test_help_is_printed_in_every_encoding(tmp_path: Path) -> None:
@@ -112,12 +112,12 @@ def test_help_is_printed_in_every_encoding(tmp_path: Path) -> None:
 
 
 def test_directories_that_cannot_be_found(tmp_path: Path) -> None:
-    done = _sh("config path", tmp_path, LLMB_TUI_STATE_DIR="~nosuchuser/x")
-    assert (done.returncode, "The directory ~nosuchuser/x does not exist." in done.stderr) == (1, True)
+    result = _sh("config path", tmp_path, LLMB_TUI_STATE_DIR="~nosuchuser/x")
+    assert (result.returncode, "The directory ~nosuchuser/x does not exist." in result.stderr) == (1, True)
     gone = tmp_path / "gone"
     gone.mkdir()
-    done = _sh("config path", gone, before="rmdir ../gone &&", LLMB_TUI_STATE_DIR="state")
-    assert (done.returncode, "The directory state does not exist." in done.stderr) == (1, True)
+    result = _sh("config path", gone, before="rmdir ../gone &&", LLMB_TUI_STATE_DIR="state")
+    assert (result.returncode, "The directory state does not exist." in result.stderr) == (1, True)
 
 
 def _sh(how: str, folder: Path, before: str = "", **more: str) -> subprocess.CompletedProcess[str]:

@@ -79,17 +79,17 @@ def test_a_verb_completes_although_stderr_is_not_read(tmp_path: Path) -> None:
     reads, writes = os.pipe()
     os.close(reads)
     command = [sys.executable, "-m", "llmb_tui", "doctor", "nope", "--json"]
-    done = subprocess.run(
+    result = subprocess.run(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=writes, env=verbs.environment(tmp_path),
         check=False,
     )  # fmt: skip
     os.close(writes)
-    assert done.returncode == 1
-    assert "nope" in json.loads(done.stdout)["error"]["what"]
+    assert result.returncode == 1
+    assert "nope" in json.loads(result.stdout)["error"]["what"]
 
 
 def without_a_reader(home: Path, *words: str) -> subprocess.Popen[str]:
-    """Verb whose stdout is no longer read, and whose stdin stays open."""
+    """A verb whose stdout is no longer read, and whose stdin stays open."""
     reads, writes = os.pipe()
     os.close(reads)
     command = [sys.executable, "-m", "llmb_tui", *words]

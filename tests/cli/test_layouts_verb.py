@@ -33,7 +33,7 @@ def call(tmp_path: Path) -> Call:
 
 @pytest.fixture
 def ended(tmp_path: Path) -> Callable[[int, float], str]:
-    """Stores a run of Nemotron4 15b BF16 with the given step time, and returns its cluster's name."""
+    """Store a run of Nemotron4 15b BF16 with the given step time, and return its cluster's name."""
 
     def make(scale: int, seconds: float) -> str:
         made = plan(CATALOG, Selection("nemotron4", "25.04", "15b", "h100", "bf16", scale))
@@ -48,9 +48,9 @@ def ended(tmp_path: Path) -> Callable[[int, float], str]:
 
 
 def test_the_table_has_the_published_layout_and_the_number_of_layouts(call: Call) -> None:
-    done = call(*PLAN, "--layouts", "5")
-    assert (done.returncode, done.stderr) == (0, "")
-    title, _, headings, *rows, _, bands = done.stdout.splitlines()
+    result = call(*PLAN, "--layouts", "5")
+    assert (result.returncode, result.stderr) == (0, "")
+    title, _, headings, *rows, _, bands = result.stdout.splitlines()
     assert "GBS 256, sequence 4,096, 32 layers: the fastest 5 of 1,336 valid layouts" in title
     assert headings.split()[:8] == ["TP", "PP", "CP", "EP", "DP", "VP", "MBS", "GA"]
     assert len(rows) == 5
@@ -61,11 +61,11 @@ def test_the_table_has_the_published_layout_and_the_number_of_layouts(call: Call
 
 
 def test_each_layout_in_json_equals_the_plan_of_its_flags(call: Call) -> None:
-    found = json.loads(call(*PLAN, "--layouts", "3", "--json").stdout)
-    assert found["selection"]["scale"] == 64
-    assert found["valid"] > 1000
-    assert len(found["layouts"]) == 3
-    for layout in found["layouts"]:
+    result = json.loads(call(*PLAN, "--layouts", "3", "--json").stdout)
+    assert result["selection"]["scale"] == 64
+    assert result["valid"] > 1000
+    assert len(result["layouts"]) == 3
+    for layout in result["layouts"]:
         flags = [part for name, value in layout["overrides"].items() for part in (f"--{name}", str(value))]
         made = json.loads(call(*PLAN, *flags, "--json").stdout)
         assert {name: made[name] for name in ("parallelism", "estimate", "memory")} == {
@@ -79,30 +79,30 @@ def test_twenty_layouts_are_listed_by_default(call: Call) -> None:
 
 
 def test_a_scale_that_is_not_listed_has_layouts_and_still_exits_with_1(call: Call) -> None:
-    done = call("plan", *CHOICE, "--scale", "96", "--layouts", "2", "--json")
-    assert done.returncode == 1
-    assert "96 GPUs" in done.stderr
-    assert len(json.loads(done.stdout)["layouts"]) == 2
+    result = call("plan", *CHOICE, "--scale", "96", "--layouts", "2", "--json")
+    assert result.returncode == 1
+    assert "96 GPUs" in result.stderr
+    assert len(json.loads(result.stdout)["layouts"]) == 2
 
 
 @pytest.mark.parametrize("number", ["0", "-3", "x", "1.5"])
 def test_an_invalid_number_is_refused(call: Call, number: str) -> None:
-    done = call(*PLAN, f"--layouts={number}")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert number in done.stderr
+    result = call(*PLAN, f"--layouts={number}")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert number in result.stderr
 
 
 @pytest.mark.parametrize("more", [("--layouts", "3"), ("--cluster", "eos")])
 def test_many_plans_take_no_layouts_or_cluster(call: Call, more: tuple[str, ...]) -> None:
-    done = call("plan", "--from", "-", *more)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "--from" in done.stderr
+    result = call("plan", "--from", "-", *more)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert "--from" in result.stderr
 
 
 def test_layouts_take_no_cluster(call: Call) -> None:
-    done = call(*PLAN, "--layouts", "2", "--cluster", "nosuch")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "`plan --layouts` takes no --cluster." in done.stderr
+    result = call(*PLAN, "--layouts", "2", "--cluster", "nosuch")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert "`plan --layouts` takes no --cluster." in result.stderr
 
 
 def test_measured_here_needs_a_named_cluster(call: Call, ended: Callable[[int, float], str]) -> None:
@@ -127,9 +127,9 @@ def test_a_run_of_the_same_configuration_is_measured_here(call: Call, ended: Cal
 
 
 def test_a_cluster_without_runs_and_an_unknown_cluster(call: Call) -> None:
-    done = call(*PLAN, "--cluster", "local")
-    assert done.returncode == 0
-    assert "no run on local is comparable" in done.stdout
+    result = call(*PLAN, "--cluster", "local")
+    assert result.returncode == 0
+    assert "no run on local is comparable" in result.stdout
     assert json.loads(call(*PLAN, "--cluster", "local", "--json").stdout)["measured_here"] is None
     unknown = call(*PLAN, "--cluster", "nowhere")
     assert (unknown.returncode, unknown.stdout) == (1, "")

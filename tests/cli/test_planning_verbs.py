@@ -33,9 +33,9 @@ def call(tmp_path: Path) -> Any:
 
 
 def test_plan_prints_one_document(call: Any) -> None:
-    done = call(*PLAN)
-    assert (done.returncode, done.stderr) == (0, "")
-    made = json.loads(done.stdout)
+    result = call(*PLAN)
+    assert (result.returncode, result.stderr) == (0, "")
+    made = json.loads(result.stdout)
     assert made["selection"] == {
         "workload": "nemotron4", "release": "25.04", "size": "15b", "gpu": "h100", "dtype": "bf16", "scale": 64,
         "scaling": "weak", "precision_variant": None, "variant": None,
@@ -58,21 +58,21 @@ def test_list_of_one_workload(call: Any, workload: str, rows: int) -> None:
 
 def test_a_scale_of_an_older_release_is_planned_with_that_release(call: Any) -> None:
     flags = ("-w", "llama3.1", "-s", "405b", "--gpu", "h100", "-d", "bf16", "--scale", "576")
-    done = call("plan", "--json", *flags)
-    made = json.loads(done.stdout)
-    assert (done.returncode, made["selection"]["release"]) == (0, "24.11")
+    result = call("plan", "--json", *flags)
+    made = json.loads(result.stdout)
+    assert (result.returncode, made["selection"]["release"]) == (0, "24.11")
     line = {"workload": "llama3.1", "size": "405b", "gpu": "h100", "dtype": "bf16", "scale": 576}
     assert json.loads(call("plan", "--from", "-", stdin=json.dumps(line)).stdout) == made
     assert "A later release, llama3.1@25.04, does not list this configuration." in call("plan", *flags).stdout
 
 
 def test_an_unlisted_scale_is_estimated_and_exits_with_1(call: Any) -> None:
-    done = call(*PLAN[:-1], "96")
-    assert done.returncode == 1
-    assert "scale" in done.stderr
-    assert json.loads(done.stdout)["estimate"]["method"] == "interpolated"
+    result = call(*PLAN[:-1], "96")
+    assert result.returncode == 1
+    assert "scale" in result.stderr
+    assert json.loads(result.stdout)["estimate"]["method"] == "interpolated"
     read = call(*(word for word in PLAN[:-1] if word != "--json"), "96")
-    assert (read.returncode, read.stderr) == (1, done.stderr)
+    assert (read.returncode, read.stderr) == (1, result.stderr)
     assert "interpolated" in read.stdout
 
 
@@ -83,17 +83,17 @@ def test_an_unlisted_scale_is_estimated_and_exits_with_1(call: Any) -> None:
 def test_an_unknown_value_names_the_field_and_the_nearest(call: Any, flag: str, value: str, nearest: str) -> None:
     arguments = list(PLAN)
     arguments[arguments.index(flag) + 1] = value
-    done = call(*arguments)
-    assert (done.returncode, json.loads(done.stdout).keys()) == (1, {"error", "id"})
-    assert nearest in done.stderr
+    result = call(*arguments)
+    assert (result.returncode, json.loads(result.stdout).keys()) == (1, {"error", "id"})
+    assert nearest in result.stderr
 
 
 def test_plans_of_lines_are_printed_in_order(call: Any) -> None:
     choice = {"workload": "nemotron4", "size": "15b", "gpu": "h100", "dtype": "fp8"}
     lines = [json.dumps({**choice, "scale": scale}) for scale in (16, 64)]
-    done = call("plan", "--from", "-", "--json", stdin="\n".join([lines[0], "not json", lines[1]]) + "\n")
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
-    assert done.returncode == 0
+    result = call("plan", "--from", "-", "--json", stdin="\n".join([lines[0], "not json", lines[1]]) + "\n")
+    answers = [json.loads(line) for line in result.stdout.splitlines()]
+    assert result.returncode == 0
     assert [a.get("selection", {}).get("scale") for a in answers] == [16, None, 64]
     assert set(answers[1]) == {"error", "field", "nearest"}
 
@@ -139,16 +139,16 @@ def test_wrong_usage_exits_with_1(call: Any) -> None:
 
 
 def test_a_missing_file_is_refused(call: Any) -> None:
-    done = call("plan", "--from", "nowhere.jsonl")
-    assert done.returncode == 1
-    assert "nowhere.jsonl" in done.stderr
+    result = call("plan", "--from", "nowhere.jsonl")
+    assert result.returncode == 1
+    assert "nowhere.jsonl" in result.stderr
 
 
 def test_options_of_a_run_as_flags_and_as_keys_of_a_line(call: Any) -> None:
     flags = ("-p", "--profile-start", "3", "--profile-stop", "10", "--save-checkpoint")
-    done = call(*PLAN, *flags)
-    assert done.returncode == 0
-    made = json.loads(done.stdout)
+    result = call(*PLAN, *flags)
+    assert result.returncode == 0
+    made = json.loads(result.stdout)
     assert made["options"] == {"profile": True, "profile_start": 3, "profile_stop": 10, "save_checkpoint": True}
 
     line = {"workload": "nemotron4", "size": "15b", "gpu": "h100", "dtype": "bf16", "scale": 64, **made["options"]}
@@ -166,10 +166,10 @@ def test_options_of_a_run_as_flags_and_as_keys_of_a_line(call: Any) -> None:
     ],
 )
 def test_an_impossible_option_is_an_error_with_its_reason(call: Any, flags: tuple[str, ...], field: str) -> None:
-    done = call(*PLAN, *flags)
-    assert done.returncode == 1
-    assert done.stderr.startswith(f"llmb-tui: {field}: ")
-    assert json.loads(done.stdout)["problems"][0]["field"] == field
+    result = call(*PLAN, *flags)
+    assert result.returncode == 1
+    assert result.stderr.startswith(f"llmb-tui: {field}: ")
+    assert json.loads(result.stdout)["problems"][0]["field"] == field
 
 
 def test_a_list_of_plans_takes_no_selection_and_may_have_a_byte_order_mark(call: Any, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`report`: files are written completely or not at all and replace no others; output on stdout."""
+"""`report`: files are written completely or not at all and never overwrite others; output on stdout."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ def report(home: Path, *words: str) -> Completed:
 
 
 def test_one_run_as_html(home: Path) -> None:
-    done = report(home, "slow1", "-o", str(home / "out" / "r.html"))
-    assert done.returncode == 0, done.stderr
+    result = report(home, "slow1", "-o", str(home / "out" / "r.html"))
+    assert result.returncode == 0, result.stderr
     path = home / "out" / "r.html"
     text = path.read_text()
     assert "✗ FAIL" in text
     assert "2.3 s" in text
     assert "hf_abcdef" not in text
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert done.stdout.startswith(f"{path}  ")
+    assert result.stdout.startswith(f"{path}  ")
 
 
 def test_several_runs_as_markdown_with_separate_charts(home: Path) -> None:
-    done = report(home, "fast1", "slow1", "fast1", "-o", str(home / "r.md"), "--charts", str(home / "my charts"))
-    assert done.returncode == 0, done.stderr
+    result = report(home, "fast1", "slow1", "fast1", "-o", str(home / "r.md"), "--charts", str(home / "my charts"))
+    assert result.returncode == 0, result.stderr
     text = (home / "r.md").read_text()
     assert text.startswith("# 2 runs\n")
     assert "2 runs: 1 PASS, 1 FAIL." in text
@@ -62,16 +62,16 @@ def test_several_runs_as_markdown_with_separate_charts(home: Path) -> None:
 
 
 def test_a_report_without_a_file_is_markdown_on_stdout(home: Path) -> None:
-    done = report(home, "fast1")
-    assert done.stdout.startswith("# nemotron4@25.04 15b fp8 · 64 × H100\n")
-    assert "PASS" in done.stdout
+    result = report(home, "fast1")
+    assert result.stdout.startswith("# nemotron4@25.04 15b fp8 · 64 × H100\n")
+    assert "PASS" in result.stdout
 
 
 def test_charts_without_a_file_keep_the_report_on_stdout(home: Path) -> None:
-    done = report(home, "fast1", "--charts", str(home / "charts"))
-    assert done.stdout.startswith("# nemotron4@25.04 15b fp8 · 64 × H100\n")
-    assert f"({home / 'charts' / 'scale.svg'})" in done.stdout
-    assert f"{home / 'charts' / 'scale.svg'}  " in done.stderr
+    result = report(home, "fast1", "--charts", str(home / "charts"))
+    assert result.stdout.startswith("# nemotron4@25.04 15b fp8 · 64 × H100\n")
+    assert f"({home / 'charts' / 'scale.svg'})" in result.stdout
+    assert f"{home / 'charts' / 'scale.svg'}  " in result.stderr
 
 
 def test_a_report_of_a_simulated_run_begins_with_that(home: Path) -> None:
@@ -84,8 +84,8 @@ def test_a_report_of_a_simulated_run_begins_with_that(home: Path) -> None:
 
 
 def test_json_is_the_document_and_names_the_files(home: Path) -> None:
-    done = report(home, "fast1", "--json", "-o", str(home / "r.html"))
-    made = json.loads(done.stdout)
+    result = report(home, "fast1", "--json", "-o", str(home / "r.html"))
+    made = json.loads(result.stdout)
     assert made["files"] == [str(home / "r.html")]
     assert made["verdicts"][0]["result"] == "PASS"
     assert (home / "r.html").exists()
@@ -105,16 +105,16 @@ def test_files_are_replaced_only_with_force(home: Path) -> None:
 
 @pytest.mark.parametrize("name", ["r.pdf", "r", ".html"])
 def test_another_suffix_is_refused(name: str, home: Path) -> None:
-    done = report(home, "fast1", "-o", str(home / name))
-    assert done.returncode == 1
-    assert "ends with .html or .md" in done.stderr
+    result = report(home, "fast1", "-o", str(home / name))
+    assert result.returncode == 1
+    assert "ends with .html or .md" in result.stderr
     assert not (home / name).exists()
 
 
 def test_an_unknown_run_leaves_no_file(home: Path) -> None:
-    done = report(home, "fast1", "nothere", "-o", str(home / "r.html"))
-    assert done.returncode == 1
-    assert "no run and no suite nothere" in done.stderr
+    result = report(home, "fast1", "nothere", "-o", str(home / "r.html"))
+    assert result.returncode == 1
+    assert "no run and no suite nothere" in result.stderr
     assert not (home / "r.html").exists()
 
 
@@ -128,7 +128,7 @@ def test_an_absurd_step_time_spoils_no_report(home: Path, absurd: str) -> None:
         seconds = 1.98 if gpus == 32 else absurd
         (runs.folder(f"at{gpus}") / "log").write_text("".join(STEP.format(step, seconds) for step in range(50)))
     for words in (("at32",), ("at16",), ("at16", "at32")):
-        done = report(home, *words, "-o", str(home / f"{'-'.join(words)}.html"))
-        assert done.returncode == 0, done.stderr
-    done = verbs.run(("compare", "at16", "at32"), verbs.environment(home))
-    assert "fault" not in done.stderr
+        result = report(home, *words, "-o", str(home / f"{'-'.join(words)}.html"))
+        assert result.returncode == 0, result.stderr
+    result = verbs.run(("compare", "at16", "at32"), verbs.environment(home))
+    assert "fault" not in result.stderr

@@ -49,14 +49,14 @@ def home(tmp_path: Path) -> Path:
 
 
 def ask(home: Path, *words: str, code: int = 0) -> str:
-    done = verbs.run(("results", *words), verbs.environment(home))
-    assert done.returncode == code, done.stderr
-    return done.stdout
+    result = verbs.run(("results", *words), verbs.environment(home))
+    assert result.returncode == code, result.stderr
+    return result.stdout
 
 
 def documents(home: Path, *words: str, code: int = 0) -> list[dict[str, Any]]:
     def refuse(word: str) -> None:
-        raise AssertionError(f"{word} is no JSON")
+        raise AssertionError(f"{word} is not JSON")
 
     found: list[dict[str, Any]] = json.loads(ask(home, *words, "--json", code=code), parse_constant=refuse)
     return found
@@ -132,14 +132,14 @@ ODD = {
 
 @pytest.mark.parametrize("odd", ODD)
 def test_an_odd_number_in_one_log_spoils_no_answer(home: Path, odd: str) -> None:
-    """Logs contain interleaved lines of ranks, and remains of failing programs."""
+    """Logs contain interleaved lines of ranks, and fragments of output of failing programs."""
     remember(home, "odd", log() + ODD[odd] + log()[6:].replace(" | consumed", " | TFLOPS_per_GPU: 1e308 | consumed"))
     remember(home, "well", log())
     for rule in ("recipe", "parse_train_timing", "llmb-run"):
         assert [run["id"] for run in documents(home, "odd", "well", "--rule", rule)] == ["odd", "well"]
     for words in (("report", "well", "odd"), ("compare", "odd", "well", "--json"), ("jobs", "--prune", "--yes")):
-        done = verbs.run(words, verbs.environment(home))
-        assert (done.returncode, "fault" in done.stderr) == (0, False), done.stderr
+        result = verbs.run(words, verbs.environment(home))
+        assert (result.returncode, "fault" in result.stderr) == (0, False), result.stderr
     assert not (home / "state" / "runs" / "odd" / "log").exists()
     assert not (home / "state" / "runs" / "well" / "log").exists()
 
@@ -221,11 +221,11 @@ def test_an_unreadable_log_hides_no_other_log(
         raise PermissionError(errno.EACCES, "Permission denied", str(file))
 
     monkeypatch.setattr(Path, "open", open_or_fail)
-    done = verbs.run(("results", str(folder), "--json", "--rule", rule), verbs.environment(home))
-    assert done.returncode == 2
-    assert [Path(run["id"]).name for run in json.loads(done.stdout)] == ["log-a.t_1_0.out", "log-a.t_3_0.out"]
+    result = verbs.run(("results", str(folder), "--json", "--rule", rule), verbs.environment(home))
+    assert result.returncode == 2
+    assert [Path(run["id"]).name for run in json.loads(result.stdout)] == ["log-a.t_1_0.out", "log-a.t_3_0.out"]
     why = "Input/output error" if reads else "Permission denied"
-    assert done.stderr == f"llmb-tui: {folder}/log-a.t_2_0.out cannot be read. {why}.\n"
+    assert result.stderr == f"llmb-tui: {folder}/log-a.t_2_0.out cannot be read. {why}.\n"
     alone = verbs.run(("results", f"{folder}/log-a.t_2_0.out", "--rule", rule), verbs.environment(home))
     assert (alone.returncode, alone.stdout) == (1, "")
     assert "name another log." in alone.stderr
@@ -242,8 +242,8 @@ def test_a_long_run_has_every_step_of_its_log(home: Path, tmp_path: Path) -> Non
 
 
 def test_a_mistyped_path_is_refused(home: Path) -> None:
-    done = verbs.run(("results", "/nowhere/log.out"), verbs.environment(home))
-    assert (done.returncode, done.stderr) == (
+    result = verbs.run(("results", "/nowhere/log.out"), verbs.environment(home))
+    assert (result.returncode, result.stderr) == (
         1,
         "llmb-tui: /nowhere/log.out does not exist.\nName a log, or a folder of logs.\n",
     )
@@ -270,7 +270,7 @@ def test_an_unreadable_neighbour_hides_no_log(home: Path, tmp_path: Path, monkey
 def test_an_unreadable_log_on_a_cluster_is_not_a_log_without_steps(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rule: str
 ) -> None:
-    """The log vanishes before its lines are read; the message is that of a log without read permission."""
+    """The log vanishes before its lines are read; the message is the same as without read permission."""
     places = UserPaths(home / "config", home / "state")
     near = SlurmProfile("near", "localhost", "acct", "batch", "/lustre", transport="local")
     Services(places).clusters.save(near)
@@ -286,11 +286,11 @@ def test_an_unreadable_log_on_a_cluster_is_not_a_log_without_steps(
     monkeypatch.setattr("llmb_tui.watch.find_logs.ask", gone)
     for job in (1, 2, 3):
         (folder / f"log-a.t_{job}_0.out").write_text(log())
-    done = verbs.run(("results", f"near:{folder}", "--rule", rule, "--json"), verbs.environment(home))
-    assert done.returncode == 2
-    assert [run["id"] for run in json.loads(done.stdout)] == [f"near:{folder}/log-a.t_{job}_0.out" for job in (1, 3)]
+    result = verbs.run(("results", f"near:{folder}", "--rule", rule, "--json"), verbs.environment(home))
+    assert result.returncode == 2
+    assert [run["id"] for run in json.loads(result.stdout)] == [f"near:{folder}/log-a.t_{job}_0.out" for job in (1, 3)]
     why = "Permission denied, or the file was removed."
-    assert f"llmb-tui: near:{file} cannot be read. {why}\n" in done.stderr
+    assert f"llmb-tui: near:{file} cannot be read. {why}\n" in result.stderr
     file.write_text(log())
     alone = verbs.run(("results", f"near:{file}", "--rule", rule), verbs.environment(home))
     assert (alone.returncode, alone.stdout) == (1, "")
@@ -309,21 +309,21 @@ def test_an_unreadable_folder_is_not_an_empty_one(home: Path, tmp_path: Path, pr
     words = (f"{prefix}{folder}", "--json", "--rule", rule)
     with not_root():
         (folder / "closed").chmod(0)
-        done = verbs.run(("results", *words), verbs.environment(home))
-        assert done.returncode == 2
-        assert [run["id"] for run in json.loads(done.stdout)] == [f"{prefix}{folder}/open/log-a.t_1_0.out"]
+        result = verbs.run(("results", *words), verbs.environment(home))
+        assert result.returncode == 2
+        assert [run["id"] for run in json.loads(result.stdout)] == [f"{prefix}{folder}/open/log-a.t_1_0.out"]
         (printed,) = (
-            line for line in done.stderr.splitlines() if line.endswith(("ermission denied", "ermission denied."))
+            line for line in result.stderr.splitlines() if line.endswith(("ermission denied", "ermission denied."))
         )
         assert printed.startswith(f"llmb-tui: {prefix}")
         assert f"{folder}/closed" in printed
         (folder / "closed").chmod(0o755)
         assert len(documents(home, *words)) == 2
         folder.chmod(0)
-        done = verbs.run(("results", *words), verbs.environment(home))
+        result = verbs.run(("results", *words), verbs.environment(home))
         folder.chmod(0o755)
-    assert done.returncode == (1 if prefix else 2)
-    assert f"{folder}" in json.loads(done.stdout)["error"]["what"]
+    assert result.returncode == (1 if prefix else 2)
+    assert f"{folder}" in json.loads(result.stdout)["error"]["what"]
 
 
 @pytest.fixture
@@ -387,7 +387,7 @@ def test_the_same_folder_on_a_cluster(home: Path, experiment: Path) -> None:
 
 
 def test_a_run_of_another_user_by_our_script(home: Path, tmp_path: Path) -> None:
-    """Its folder has the plan; here and on the cluster, by an absolute path and by one from the home directory."""
+    """The plan is in its folder; here and on the cluster, by an absolute path and by one from the home directory."""
     made = plan(CATALOG, NEMOTRON)
     task = tmp_path / "task"
     (task / "configs").mkdir(parents=True)
@@ -424,7 +424,7 @@ def test_a_run_by_the_rules_of_nvidias_tools(home: Path) -> None:
     remember(home, "mine", log())
     (run,) = documents(home, "mine", "--rule", "llmb-run")
     assert run["result"]["upstream"]["step_time_mean_s"] == pytest.approx(1.98)
-    assert run["step_time_s"] == 2.0, "the keys of a run stay those of its recipe"
+    assert run["step_time_s"] == 2.0, "a run keeps the keys of its recipe"
     (bars,) = documents(home, "mine", "--rule", "parse_train_timing")
     assert bars["result"]["upstream"]["status"] == "Success"
 
@@ -450,7 +450,7 @@ def test_losses_are_compared_only_within_a_configuration(home: Path) -> None:
 
 
 def test_a_run_with_an_unreadable_log_hides_no_other_run(home: Path, tmp_path: Path) -> None:
-    """Even if it is the first of its configuration, with which the losses of all others are compared."""
+    """Also if it is the first of its configuration, with whose losses all others are compared."""
     remember(home, "first", log(), created_at=1.0)
     remember(home, "well", log(), created_at=2.0)
     file = tmp_path / "a.out"
@@ -462,9 +462,9 @@ def test_a_run_with_an_unreadable_log_hides_no_other_run(home: Path, tmp_path: P
             (run,) = documents(home, "well", "--rule", rule)
             assert (run["step_time_s"], run["result"]["loss"]["against_first"]) == (2.0, None)
             several = ("results", "first", str(file), "well", "--json", "--rule", rule)
-            done = verbs.run(several, verbs.environment(home))
-            assert (done.returncode, [run["id"] for run in json.loads(done.stdout)]) == (2, ["well"])
-            assert done.stderr.count("cannot be read.\nPermission denied.") == 2
+            result = verbs.run(several, verbs.environment(home))
+            assert (result.returncode, [run["id"] for run in json.loads(result.stdout)]) == (2, ["well"])
+            assert result.stderr.count("cannot be read.\nPermission denied.") == 2
         ask(home, "first", code=1)
         assert verbs.run(("report", "well"), verbs.environment(home)).returncode == 0
 
@@ -491,5 +491,5 @@ def test_the_results_of_a_suite_are_those_of_its_runs(home: Path) -> None:
     Services(UserPaths(home / "config", home / "state")).suites.save(replace(suite, id="s251123080000aaaa", rows=rows))
     remember(home, "row0", log())
     remember(home, "row1", log(last_s=2.02))
-    found = documents(home, "s251123080000aaaa")  # the third was not submitted
-    assert [(run["id"], run["step_time_s"]) for run in found] == [("row0", 2.0), ("row1", 2.02)]
+    result = documents(home, "s251123080000aaaa")  # the third was not submitted
+    assert [(run["id"], run["step_time_s"]) for run in result] == [("row0", 2.0), ("row1", 2.02)]

@@ -68,8 +68,8 @@ def test_a_finished_run_is_read_once(places: UserPaths, loaded: list[str]) -> No
     remember(places, done("old", created_at=1.0))
     remember(places, done("new", created_at=2.0))
     first, table = jobs(places, "--json"), jobs(places)
-    assert [one["id"] for one in json.loads(first)] == ["new", "old"]
-    assert {one["steps_done"] for one in json.loads(first)} == {50}
+    assert [entry["id"] for entry in json.loads(first)] == ["new", "old"]
+    assert {entry["steps_done"] for entry in json.loads(first)} == {50}
     assert sorted(loaded) == ["new", "old"]
     assert jobs(places, "--json") == first
     assert jobs(places) == table

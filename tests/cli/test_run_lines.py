@@ -51,7 +51,7 @@ def test_a_note_is_printed_once_and_repeated_later() -> None:
     assert output.after(60, measuring(2, HANGS)) == ["measuring · job 7 RUNNING · step 2 of 50"]
     printed = output.after(REPEAT_AFTER_S, measuring(3, HANGS))
     assert printed == [f"measuring · job 7 RUNNING · step 3 of 50 · {HANGS} · for 6 min"]
-    assert output.after(5, measuring(3)) == ["measuring · job 7 RUNNING · step 3 of 50"], "it is over"
+    assert output.after(5, measuring(3)) == ["measuring · job 7 RUNNING · step 3 of 50"], "the warning is over"
 
 
 def test_no_line_is_printed_twice_in_a_row() -> None:

@@ -23,7 +23,7 @@ Ended = Callable[[RunOptions], Run]
 
 @pytest.fixture
 def ended(tmp_path: Path) -> Ended:
-    """Stores a run of Nemotron4 15b with a step time of 1.97 s; 1.98 s are published."""
+    """Store a run of Nemotron4 15b with a step time of 1.97 s; 1.98 s are published."""
 
     def make(options: RunOptions) -> Run:
         made = plan(CATALOG, replace(NEMOTRON, options=options))
@@ -39,9 +39,9 @@ def ended(tmp_path: Path) -> Ended:
 
 
 def printed(tmp_path: Path, *arguments: str) -> str:
-    done = verbs.run(arguments, verbs.environment(tmp_path))
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    result = verbs.run(arguments, verbs.environment(tmp_path))
+    assert result.returncode == 0, result.stderr
+    return result.stdout
 
 
 def test_jobs_and_results_name_the_launch_method(ended: Ended, tmp_path: Path) -> None:

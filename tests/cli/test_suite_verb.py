@@ -45,9 +45,9 @@ def file(tmp_path: Path) -> Path:
 
 
 def suite(home: Path, *words: str, code: int = 0) -> Completed:
-    done = verbs.run(("suite", *words), verbs.environment(home))
-    assert done.returncode == code, done.stdout + done.stderr
-    return done
+    result = verbs.run(("suite", *words), verbs.environment(home))
+    assert result.returncode == code, result.stdout + result.stderr
+    return result
 
 
 def kept(home: Path) -> list[str]:
@@ -67,14 +67,14 @@ def test_a_plan_has_rows_and_sums(tmp_path: Path, file: Path) -> None:
 
 
 def test_an_impossible_plan_exits_with_1_and_names_the_row(tmp_path: Path, file: Path) -> None:
-    done = suite(tmp_path, "plan", str(file), "--offline", "--read-only", code=1)
-    assert "nemotron4@25.04 15b fp8 64: eos is read-only" in done.stdout
+    result = suite(tmp_path, "plan", str(file), "--offline", "--read-only", code=1)
+    assert "nemotron4@25.04 15b fp8 64: eos is read-only" in result.stdout
 
 
 def test_a_wrong_file_is_reported_with_line_field_and_fix(tmp_path: Path, file: Path) -> None:
     file.write_text(FILE.replace("fp8", "fp9"))
-    done = suite(tmp_path, "submit", str(file), "--yes", "--json", code=1)
-    error = json.loads(done.stdout)["error"]
+    result = suite(tmp_path, "submit", str(file), "--yes", "--json", code=1)
+    error = json.loads(result.stdout)["error"]
     assert error["what"].startswith(f"suite {file}, line 5: precisions[1]: ")
     assert "fp8" in error["what"]
     assert kept(tmp_path) == []
@@ -145,8 +145,8 @@ def test_a_suite_above_the_limit_is_confirmed_by_typing_its_gpu_hours(
     monkeypatch.setattr("llmb_tui.cli.suite.has_terminal", lambda: True)
     monkeypatch.setattr("llmb_tui.cli.suite.read_line", lambda: typed)
     monkeypatch.setattr("llmb_tui.cli.suite.terminal_prompter", lambda: None)
-    done = suite(tmp_path, "submit", str(file), "--set", LOW, code=code)
-    assert "4.1 GPU-hours plus start-up, at most 64.0 by their time limits" in done.stderr
+    result = suite(tmp_path, "submit", str(file), "--set", LOW, code=code)
+    assert "4.1 GPU-hours plus start-up, at most 64.0 by their time limits" in result.stderr
     assert bool(kept(tmp_path)) == (code == 2)
 
 
@@ -212,22 +212,22 @@ def test_a_stopped_suite_prints_the_reason(
     if cancelled:
         services = Services(UserPaths(tmp_path / "config", tmp_path / "state"))
         services.suites.change(suite_id, lambda suite: replace(suite, cancelled=True))
-    done = suite(tmp_path, "submit", suite_id, "--yes", "--json", code=code)
-    assert done.stderr == f"{message}\n"
-    assert json.loads(done.stdout)["id"] == suite_id
+    result = suite(tmp_path, "submit", suite_id, "--yes", "--json", code=code)
+    assert result.stderr == f"{message}\n"
+    assert json.loads(result.stdout)["id"] == suite_id
 
 
 @pytest.mark.usefixtures("file")
 def test_only_cancelled_jobs_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second job ends before it is cancelled, the third had finished before."""
+    """The second job ends before it is cancelled; the third had finished before."""
 
     def cancel(_: object, run: Run, __: object = None) -> tuple[str, ...]:
         return run.job_ids if run.id == "row0" else ()
 
     monkeypatch.setattr(RunsFeed, "cancel", cancel)
-    done = suite(tmp_path, "cancel", stored(tmp_path, "RUNNING", "RUNNING", "COMPLETED"), "--yes", "--json")
-    assert json.loads(done.stdout)["cancelled"] == ["row0"]
-    assert "nothing was cancelled" in done.stderr
+    result = suite(tmp_path, "cancel", stored(tmp_path, "RUNNING", "RUNNING", "COMPLETED"), "--yes", "--json")
+    assert json.loads(result.stdout)["cancelled"] == ["row0"]
+    assert "nothing was cancelled" in result.stderr
 
 
 @pytest.mark.usefixtures("file")
@@ -237,16 +237,16 @@ def test_a_run_that_may_still_get_a_job_is_not_cancelled(tmp_path: Path, monkeyp
     services.runs.save(make_run("row1", submission="unknown", job_ids=(), job_state=None))
     monkeypatch.setattr(RunsFeed, "cancel", lambda _, run, __=None: run.job_ids)
     monkeypatch.setattr(RunsFeed, "settle", lambda _, run_id, __=None: services.runs.load(run_id))
-    done = suite(tmp_path, "cancel", suite_id, "--yes", "--json", code=2)
-    document = json.loads(done.stdout)
+    result = suite(tmp_path, "cancel", suite_id, "--yes", "--json", code=2)
+    document = json.loads(result.stdout)
     assert "unknown whether" in document["error"]["what"]
     assert (document["id"], document["cancelled"]) == (suite_id, ["row0"])
-    assert "asked to cancel job 48123" in done.stderr
+    assert "asked to cancel job 48123" in result.stderr
 
 
 @pytest.mark.usefixtures("file")
 def test_a_suite_with_an_unreadable_run_is_shown(tmp_path: Path) -> None:
-    """The verb completes, and the row has the reason why its state is unknown."""
+    """The verb completes, and the row shows the reason for its unknown state."""
     suite_id = stored(tmp_path, "COMPLETED", "COMPLETED", "COMPLETED")
     (tmp_path / "state" / "runs" / "row1" / "run.json").write_text("{")
     assert "1 unknown" in suite(tmp_path, "list").stdout
@@ -267,8 +267,8 @@ def test_unread_verdicts_exit_with_2(tmp_path: Path, states: tuple[str, ...], wo
     services = Services(UserPaths(tmp_path / "config", tmp_path / "state"))
     services.runs.save(make_run("row2", job_state="COMPLETED", log_read=False))
     (services.runs.folder("row2") / "log").unlink()
-    done = suite(tmp_path, "watch", suite_id, *words, code=2)
-    assert done.stderr.count("eos: Could not reach 127.0.0.1, port 1.") == 1
+    result = suite(tmp_path, "watch", suite_id, *words, code=2)
+    assert result.stderr.count("eos: Could not reach 127.0.0.1, port 1.") == 1
 
 
 @pytest.mark.usefixtures("file")
@@ -288,8 +288,8 @@ def test_the_log_of_a_job_that_ends_after_the_last_poll_is_read(
         return LogFetchResult("", frozenset())
 
     monkeypatch.setattr(SuiteRunner, "read_logs", read_logs)
-    done = suite(tmp_path, "watch", suite_id, "--json")
-    assert json.loads(done.stdout.splitlines()[-1])["verdicts"]["PASS"] == 3
+    result = suite(tmp_path, "watch", suite_id, "--json")
+    assert json.loads(result.stdout.splitlines()[-1])["verdicts"]["PASS"] == 3
 
 
 @pytest.mark.parametrize(
@@ -322,8 +322,8 @@ def test_several_active_suites_need_an_id(tmp_path: Path, file: Path) -> None:
     for number in ("1", "2"):
         suite(tmp_path, "submit", str(file), "--yes", "--new", "--at-most", number, code=2)
     for action in ("watch", "cancel"):
-        done = suite(tmp_path, action, str(file), "--yes", code=1)
-        assert all(suite_id in done.stderr for suite_id in kept(tmp_path))
+        result = suite(tmp_path, action, str(file), "--yes", code=1)
+        assert all(suite_id in result.stderr for suite_id in kept(tmp_path))
     suite(tmp_path, "submit", str(file), "--yes", "--new", code=2)
     assert json.loads(suite(tmp_path, "watch", str(file), "--json").stdout)["at_most"] is None
     file.write_text(FILE.replace("64", "32"))
@@ -382,11 +382,11 @@ def test_flags_that_a_submitted_suite_cannot_apply_are_refused(
 ) -> None:
     assert file.exists()
     suite_id = stored(tmp_path, "COMPLETED")
-    done = suite(tmp_path, action, suite_id, *flags, "--yes", code=1)
-    assert f"Suite {suite_id} takes no " in done.stderr
-    assert "It is already submitted" in done.stderr
+    result = suite(tmp_path, action, suite_id, *flags, "--yes", code=1)
+    assert f"Suite {suite_id} takes no " in result.stderr
+    assert "It is already submitted" in result.stderr
     name = {"-s": "--size"}.get(flags[0], flags[0])
-    assert name in done.stderr
+    assert name in result.stderr
 
 
 @pytest.mark.usefixtures("file")
@@ -410,8 +410,8 @@ def test_a_submitted_suite_is_started_anew(tmp_path: Path) -> None:
 )
 def test_too_many_runs_are_refused(tmp_path: Path, kind: str, count: str, runs: str) -> None:
     selection = ("-w", "nemotron4@25.04", "-s", "15b", "-d", "fp8", "--scale", "64", "--max-scale", "64")
-    done = suite(tmp_path, "plan", kind, *selection, "--cluster", "eos", "--offline", "--count", count, code=1)
-    assert f"These are {runs} runs." in done.stderr
+    result = suite(tmp_path, "plan", kind, *selection, "--cluster", "eos", "--offline", "--count", count, code=1)
+    assert f"These are {runs} runs." in result.stderr
 
 
 @pytest.mark.usefixtures("file")

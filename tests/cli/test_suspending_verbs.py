@@ -1,4 +1,4 @@
-"""`suspend` and `resume`: a cluster is asked if it allows users to suspend jobs, and only for a run with a job."""
+"""`suspend` and `resume`: the cluster is asked only if it lets users suspend jobs, and only for a run with a job."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def services(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Services:
 def test_suspend_and_resume_ask_the_cluster(
     services: Services, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[tuple[str, str]] = []
+    requests: list[tuple[str, str]] = []
     cluster: Any = SimpleNamespace(connect=lambda _: None)
     for word in ("suspend", "resume"):
-        setattr(cluster, word, lambda job, word=word: asked.append((word, job)))
+        setattr(cluster, word, lambda job, word=word: requests.append((word, job)))
     monkeypatch.setattr(services.clusters, "cluster", lambda _: cluster)
     monkeypatch.setattr(services.clusters, "poller", lambda _: SimpleNamespace(poll_soon=lambda: None))
     assert (main(["suspend", "going", "--json"]), main(["resume", "going"])) == (0, 0)
-    assert asked == [("suspend", "7"), ("resume", "7")]
+    assert requests == [("suspend", "7"), ("resume", "7")]
     printed = capsys.readouterr()
     assert json.loads(printed.out) == {"id": "going", "asked": "suspend"}
     assert "`llmb-tui watch going --once`" in printed.err

@@ -99,7 +99,7 @@ def _is_whole(places: UserPaths, shared: Run, answers: list[dict[str, object]]) 
     events = Counter((one["event"], one.get("by"), one.get("time")) for one in Journal(places.journal).read())
     expected = [("noted", me, time) for me in range(PROGRAMS) for time in range(TIMES)]
     assert events == Counter([*expected, ("withdrawn", None, None)])
-    saved = Counter(str(one["name"]) for one in answers if "name" in one)
+    saved = Counter(str(answer["name"]) for answer in answers if "name" in answer)
     assert saved == Counter(f"c{number}" for number in range(5)), "the second process is refused"
     assert {profile.name for profile in Services(places).clusters.profiles()} == set(saved)
     settings = load_settings(places.settings)
@@ -120,13 +120,13 @@ def test_one_of_two_programs_that_add_a_cluster_is_refused(tmp_path: Path, monke
         save(clusters, profile)
 
     monkeypatch.setattr(Clusters, "save", slow_save)
-    told: list[str] = []
+    messages: list[str] = []
 
     def add(account: str) -> None:
         try:
             Services(places).clusters.add(SlurmProfile("eos", "h", account, "p", "/x"))
         except LlmbError as error:
-            told.append(error.what)
+            messages.append(error.what)
 
     threads = [threading.Thread(target=add, args=(account,)) for account in ("first", "second")]
     threads[0].start()
@@ -137,7 +137,7 @@ def test_one_of_two_programs_that_add_a_cluster_is_refused(tmp_path: Path, monke
     run_detached.set()
     for thread in threads:
         thread.join()
-    assert told == ["A cluster named eos already exists."]
+    assert messages == ["A cluster named eos already exists."]
     assert slurm(Services(places).clusters.profile("eos")).account == "first"
 
 

@@ -1,4 +1,4 @@
-"""NVIDIA's scripts by the verbs: the exact command, refusals, and the submission."""
+"""NVIDIA's scripts from the command line: the exact command, refusals, and the submission."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class RecordingLauncher(Launcher):
         self.drafts.append(prepared)
         on_progress("Importing NeMo")
         ids = ("101", "102") if self.submission == "submitted" else ()
-        run = replace(prepared.run, submission=self.submission, job_ids=ids, note="Nobody knows.")
+        run = replace(prepared.run, submission=self.submission, job_ids=ids, note="The answer was lost.")
         self.runs.save(run)
         return run
 
@@ -125,14 +125,14 @@ class RecordingServices(Services):
 
 @pytest.fixture
 def services(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RecordingServices:
-    found = RecordingServices(UserPaths(tmp_path / "config", tmp_path / "state"))
+    result = RecordingServices(UserPaths(tmp_path / "config", tmp_path / "state"))
     for profile in (EOS, MOUNTED):
-        found.clusters.save(profile)
+        result.clusters.save(profile)
     for room in (clusters, secrets):
-        monkeypatch.setattr(room, "user_services", lambda _: found)
-    monkeypatch.setattr(secrets, "try_secret", found.try_secret)
-    monkeypatch.setattr(secrets, "give_secret", found.give_secret)
-    return found
+        monkeypatch.setattr(room, "user_services", lambda _: result)
+    monkeypatch.setattr(secrets, "try_secret", result.try_secret)
+    monkeypatch.setattr(secrets, "give_secret", result.give_secret)
+    return result
 
 
 def call(*arguments: str) -> int:
@@ -212,7 +212,7 @@ def test_an_unknown_submission_is_reported_with_the_way_to_ask(
     assert call(*SUBMIT, "--yes") == 2
     printed = capsys.readouterr().err
     (run,) = services.runs.all()
-    assert f"It is unknown whether run {run.id} was submitted.\nNobody knows." in printed
+    assert f"It is unknown whether run {run.id} was submitted.\nThe answer was lost." in printed
     assert f"llmb-tui watch {run.id}" in printed
 
 

@@ -10,7 +10,7 @@ from tests.cluster.login_node import LoginNode
 
 @pytest.fixture
 def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoginNode]:
-    """A login node; the user's own agent and keys are out of reach."""
+    """A login node; tests cannot reach the user's own agent and keys."""
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "no home"))
     server = LoginNode(tmp_path)

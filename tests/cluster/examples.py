@@ -1,4 +1,4 @@
-"""A profile and a plan to judge clusters by."""
+"""A profile and a plan for checks of clusters."""
 
 from __future__ import annotations
 

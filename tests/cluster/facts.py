@@ -1,4 +1,4 @@
-"""Answers of a good cluster to a preflight, for tests to change."""
+"""Answers of a working cluster to a preflight, which tests change."""
 
 from __future__ import annotations
 

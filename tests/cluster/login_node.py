@@ -1,4 +1,4 @@
-"""A login node of the tests' own: a real SSH server on loopback that runs real commands with sh."""
+"""A login node for tests: a real SSH server on loopback that runs real commands with sh."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def make_key(path: Path, kind: str = "ed25519", passphrase: str = "") -> paramik
 
 @dataclass
 class Person:
-    """Answers prompts from a list, and remembers what it was asked."""
+    """Prompter that answers from a list and records the prompts."""
 
     answers: list[str | None] = field(default_factory=list)
     accepts: bool = False
@@ -75,7 +75,7 @@ class LoginNode:
         self.factors: Sequence[str] = ("publickey",)
         self.rounds: Sequence[Sequence[str | bytes]] = (("Password: ",),)
         self.codes: list[str] = []
-        """One-time codes: each is good once."""
+        """One-time codes, each valid for one login."""
         self.max_sessions = 10
         self.banner = ""
         self.shell_prints = ""
@@ -89,12 +89,12 @@ class LoginNode:
         self.offered: list[tuple[str, str]] = []
         """Login attempts: (method, sent text)."""
         self.methods_asked = 0
-        """How often a client asked which methods there are."""
+        """Number of requests for the list of methods."""
         self.sessions_at_once = 0
         self.commands: list[bytes] = []
         """Started commands, each on its own channel."""
         self.refusals = 0
-        """How often there was no session to give."""
+        """Number of refused sessions."""
         self.transports: list[paramiko.Transport] = []
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._socket.getsockname()[1]
@@ -122,7 +122,7 @@ class LoginNode:
         )
 
     def cut(self) -> None:
-        """Break all connections at once, as a network does."""
+        """Break all connections at once, as a network failure does."""
         for transport in self.transports:
             transport.close()
 
@@ -160,12 +160,12 @@ class _Server(paramiko.ServerInterface):
         self._asked: dict[int, bytes] = {}
 
     def get_banner(self) -> tuple[str | None, str | None]:
-        """OpenSSH greets once, however many attempts follow."""
+        """OpenSSH sends its banner once, however many attempts follow."""
         banner, self._banner = self._banner, ""
         return (banner, "en") if banner else (None, None)
 
     def get_allowed_auths(self, _username: str) -> str:
-        # A key that was only asked about counts as passed, with paramiko as the server.
+        # A key that the client only asks about counts as accepted, with paramiko as the server.
         return self._node.factors[min(self._passed, len(self._node.factors) - 1)]
 
     def check_auth_none(self, _username: str) -> int:
@@ -173,7 +173,7 @@ class _Server(paramiko.ServerInterface):
         return AUTH_FAILED
 
     def check_auth_publickey(self, _username: str, key: paramiko.PKey) -> int:
-        """A client may ask about a key first and use it then: both come here."""
+        """A client may ask about a key before it uses it: both requests arrive here."""
         self._node.offered.append(("publickey", key.get_base64()))
         if key.get_base64() in self._welcome:
             return self._verdict()
@@ -219,7 +219,7 @@ class _Server(paramiko.ServerInterface):
         return True
 
     def start_asked(self, channel: paramiko.Channel) -> None:
-        """Start the command that was asked for on the channel."""
+        """Start the requested command on the channel."""
         command = self._asked.pop(channel.chanid, None)
         if command is not None:
             threading.Thread(target=self._execute, args=(channel, command), daemon=True).start()

@@ -1,4 +1,4 @@
-"""A line that lets little through, all the time."""
+"""A line with a low, constant bandwidth."""
 
 from __future__ import annotations
 

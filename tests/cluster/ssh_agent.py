@@ -19,7 +19,7 @@ from tests.kit.waiting import until
 
 @contextmanager
 def ssh_agent(place: Path, *keys: Path) -> Iterator[Path]:
-    """An agent with its socket at `place` that holds the keys, in this order."""
+    """Agent with its socket at `place` and these keys, in this order."""
     command = ["ssh-agent", "-D", "-a", str(place)]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as agent:
         try:
@@ -34,7 +34,7 @@ def ssh_agent(place: Path, *keys: Path) -> Iterator[Path]:
 
 @contextmanager
 def silent_agent(place: Path, *keys: paramiko.PKey) -> Iterator[Path]:
-    """An agent that holds the keys and never signs, as one does that waits for somebody to touch a token."""
+    """Agent that has the keys and never signs, like an agent that waits for a touch on a token."""
     listed = paramiko.Message()
     listed.add_byte(bytes([SSH2_AGENT_IDENTITIES_ANSWER]))
     listed.add_int(len(keys))
@@ -57,6 +57,6 @@ def silent_agent(place: Path, *keys: paramiko.PKey) -> Iterator[Path]:
 
 
 def _listens(place: Path) -> bool:
-    """Its socket is there a moment before it can be connected to."""
+    """The socket exists a moment before it accepts connections."""
     with socket.socket(socket.AF_UNIX) as connection:
         return connection.connect_ex(str(place)) == 0

@@ -27,7 +27,7 @@ LOG = "".join(NEMO_LINE.format(i=i, last=49, seconds=1.98, samples=(i + 1) * 256
 
 
 class Lab:
-    """A person with a cluster of the toy scheduler, and its queue."""
+    """A user with a cluster of the toy scheduler, and its queue."""
 
     def __init__(self, home: Path) -> None:
         self._variables = verbs.environment(home)
@@ -37,9 +37,9 @@ class Lab:
 
     def verb(self, *words: str, exit_code: int = 0) -> str:
         """Output of a verb."""
-        done = verbs.run(words, self._variables)
-        assert done.returncode == exit_code, done.stderr
-        return done.stdout + done.stderr * (exit_code != 0)
+        result = verbs.run(words, self._variables)
+        assert result.returncode == exit_code, result.stderr
+        return result.stdout + result.stderr * (exit_code != 0)
 
     def add(self, *flags: str) -> None:
         self.verb("clusters", "add", "lab", "--kind", "toy", "--queue", str(self.queue), *flags)

@@ -1,4 +1,4 @@
-"""A limit of bytes a second, by a clock of its own."""
+"""A bandwidth limit in bytes a second, with a clock that the test sets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from llmb_tui.errors import LlmbError
 
 
 class Pouring(Stream):
-    """As many bytes as are requested, at once."""
+    """As many bytes as requested, at once."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Long streams: on a connection of their own, or sharing the first."""
+"""Long streams: on a separate connection, or on the first connection together with commands."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_if_a_second_login_is_refused_streams_share_the_first_without_an_error(
     tried = len(node.transports)
     with long_stream(session):
         assert not session.bulk.alive
-    assert len(node.transports) == tried  # not again for a while
+    assert len(node.transports) == tried  # no new attempt for a while
 
 
 def test_a_second_connection_that_failed_is_tried_again_later(
@@ -126,7 +126,7 @@ def test_streams_pause_for_a_command_but_only_briefly(
     running = threading.Thread(target=lambda: session.run(["sh", "-c", command, "sh", str(begun), str(may_end)]))
     running.start()
     until(begun.exists)
-    stream.send_keepalive()  # and is answered with the same
+    stream.send_keepalive()  # the server answers it with a keepalive
     if moment_s > 1:
         assert stream.read(0.3) is None
         may_end.touch()

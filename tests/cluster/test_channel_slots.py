@@ -24,7 +24,7 @@ def connection(node: LoginNode) -> Connection:
 
 
 def start_stream(connection: Connection) -> Stream:
-    """A stream that goes on until its stdin ends."""
+    """A stream that runs until its stdin ends."""
     stream = connection.stream(["sh", "-c", "echo up; cat; exit"])
     assert stream.read(10) == b"up\n"
     return stream
@@ -96,7 +96,7 @@ def test_a_refused_session_is_not_requested_all_the_time(node: LoginNode, connec
 def test_the_number_of_sessions_after_a_refusal_is_forgotten_in_time(
     node: LoginNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Until then streams take turns; from then on nobody has to give way."""
+    """Before that, streams take turns; afterwards no stream has to give way."""
     node.max_sessions = 1
     connection = connect(node.profile(), NonInteractivePrompter())
     stream = start_stream(connection)
@@ -106,12 +106,12 @@ def test_the_number_of_sessions_after_a_refusal_is_forgotten_in_time(
     monkeypatch.setattr(channel_slots, "TURN_S", 3600.0)
     monkeypatch.setattr(channel_slots, "BELIEVED_S", 0.0)
     streams = [start_stream(connection), start_stream(connection)]
-    assert [one.read(0.1) for one in streams] == [None, None]
+    assert [stream.read(0.1) for stream in streams] == [None, None]
     connection.close()
 
 
 def test_commands_that_hang_there_do_not_keep_the_others_out(node: LoginNode) -> None:
-    """A command that was given up keeps its session for as long as it hangs; a new connection has new ones."""
+    """A command past its deadline occupies its session for as long as it hangs; a new connection has new sessions."""
     node.max_sessions = 1
     session = SlurmCluster(node.profile())
     with pytest.raises(DeadlineError):

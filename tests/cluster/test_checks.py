@@ -1,4 +1,4 @@
-"""The scheduler's checks, from what Slurm's commands say."""
+"""The scheduler's checks, from the output of Slurm's commands."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ def test_a_good_cluster_passes_without_a_word_of_advice() -> None:
 
 @pytest.mark.parametrize("text", [PARTITION_20_11, PARTITION_22_05, PARTITION_25_05])
 def test_partitions_of_several_versions_of_slurm(text: str) -> None:
-    found = checks({"partition": Answer(0, text)})
-    assert {check.status for check in found.values()} == {"ok"}
-    assert found["time-limit"].found == "at most 04:00:00"
+    by_id = checks({"partition": Answer(0, text)})
+    assert {check.status for check in by_id.values()} == {"ok"}
+    assert by_id["time-limit"].found == "at most 04:00:00"
 
 
 def test_without_a_plan_the_cluster_is_judged_on_its_own() -> None:
-    found = checks(plan=None)
-    assert Preflight(tuple(found.values())).passed
-    assert not {"time-limit", "gpus", "cpu", "trial"} & set(found)
+    by_id = checks(plan=None)
+    assert Preflight(tuple(by_id.values())).passed
+    assert not {"time-limit", "gpus", "cpu", "trial"} & set(by_id)
 
 
 FAULTS: list[tuple[dict[str, Answer], str, str, str]] = [
@@ -191,8 +191,8 @@ def test_no_gpu_request_is_a_warning_if_slurm_counts_gpus() -> None:
 
 
 def test_no_gpu_request_is_right_if_slurm_counts_none() -> None:
-    found = checks(nodes("8|idle|(null)"), replace(PROFILE, gpu_request="none"))
-    assert found["gpu-request"].status == "ok"
+    by_id = checks(nodes("8|idle|(null)"), replace(PROFILE, gpu_request="none"))
+    assert by_id["gpu-request"].status == "ok"
 
 
 @pytest.mark.parametrize(
@@ -221,15 +221,15 @@ def test_no_gpu_request_is_right_if_slurm_counts_none() -> None:
     ],
 )
 def test_sites_name_gpu_types_in_their_own_way(site: str, wanted: str, status: str) -> None:
-    found = checks(nodes(f"8|idle|gpu:{site}:8(S:0-1)"), plan=with_gpu(wanted))
-    assert found["gpus"].status == status
-    assert (found["nodes"].status == "failed") == (status == "failed")
+    by_id = checks(nodes(f"8|idle|gpu:{site}:8(S:0-1)"), plan=with_gpu(wanted))
+    assert by_id["gpus"].status == status
+    assert (by_id["nodes"].status == "failed") == (status == "failed")
 
 
 def test_only_nodes_with_the_right_gpus_count() -> None:
-    found = checks(nodes("7|idle|gpu:h100:8", "90|idle|gpu:gb200:4"))
-    assert (found["nodes"].status, found["nodes"].found) == ("failed", "7 working of 7")
-    assert found["gpus"].status == "ok"
+    by_id = checks(nodes("7|idle|gpu:h100:8", "90|idle|gpu:gb200:4"))
+    assert (by_id["nodes"].status, by_id["nodes"].found) == ("failed", "7 working of 7")
+    assert by_id["gpus"].status == "ok"
 
 
 def test_a_partition_of_two_kinds_of_gpus_says_how_to_tell_them_apart() -> None:
@@ -258,12 +258,12 @@ WHOLE, MIG = "nvidia_h100_80gb_hbm3", "nvidia_h100_80gb_hbm3_1g.10gb"
     ],
 )
 def test_mig_slices_are_no_gpus(gres: str) -> None:
-    found = checks(batch(gres))
-    assert (found["gpus"].status, found["nodes"].status) == ("failed", "failed")
-    assert "(MIG slices)" in found["gpus"].found
-    assert "A MIG slice is not a whole H100." in found["gpus"].fix
-    assert "fewer" not in found["nodes"].fix
-    assert found["gpu-request"].status == "ok"
+    by_id = checks(batch(gres))
+    assert (by_id["gpus"].status, by_id["nodes"].status) == ("failed", "failed")
+    assert "(MIG slices)" in by_id["gpus"].found
+    assert "A MIG slice is not a whole H100." in by_id["gpus"].fix
+    assert "fewer" not in by_id["nodes"].fix
+    assert by_id["gpu-request"].status == "ok"
 
 
 def test_other_partitions_are_named_if_this_one_has_only_slices() -> None:
@@ -292,14 +292,14 @@ ELSEWHERE = "batch|batch*|up|4:00:00|9|idle|(null)|\nfast|fast|up|4:00:00|9|idle
 @pytest.mark.parametrize("gpu_request", ["none", "gres", "gpus-per-node"])
 @pytest.mark.parametrize("plan", [PLAN, None])
 def test_a_partition_without_gpus_fails_if_others_have_some(gpu_request: Any, plan: Plan | None) -> None:
-    found = checks({"nodes": Answer(0, ELSEWHERE)}, replace(PROFILE, gpu_request=gpu_request), plan)
-    assert (found["gpus"].status, found["gpus"].found) == ("failed", "no GPUs in batch; fast has 8 × h100")
-    assert found["gpus"].fix == "Choose a partition with these GPUs, such as fast."
-    assert found["gpus"].wrong_request
+    by_id = checks({"nodes": Answer(0, ELSEWHERE)}, replace(PROFILE, gpu_request=gpu_request), plan)
+    assert (by_id["gpus"].status, by_id["gpus"].found) == ("failed", "no GPUs in batch; fast has 8 × h100")
+    assert by_id["gpus"].fix == "Choose a partition with these GPUs, such as fast."
+    assert by_id["gpus"].wrong_request
     if plan is not None:
-        assert (found["nodes"].status, found["nodes"].found) == ("failed", "none with these GPUs")
-    assert found["gpu-request"].status == ("warning" if gpu_request == "none" else "ok")
-    assert not any("to none" in check.fix for check in found.values())
+        assert (by_id["nodes"].status, by_id["nodes"].found) == ("failed", "none with these GPUs")
+    assert by_id["gpu-request"].status == ("warning" if gpu_request == "none" else "ok")
+    assert not any("to none" in check.fix for check in by_id.values())
 
 
 def test_a_partition_without_gpus_if_others_have_the_wrong_ones() -> None:
@@ -316,22 +316,22 @@ def two_partitions(text: str) -> dict[str, Answer]:
 
 def test_one_of_several_partitions_has_no_gpus() -> None:
     profile = replace(PROFILE, partition="batch,fast")
-    found = checks(two_partitions(ELSEWHERE), profile)
-    assert (found["gpus"].status, found["gpus"].found) == ("warning", "8 × h100; none in batch")
-    assert found["gpus"].fix == (
+    by_id = checks(two_partitions(ELSEWHERE), profile)
+    assert (by_id["gpus"].status, by_id["gpus"].found) == ("warning", "8 × h100; none in batch")
+    assert by_id["gpus"].fix == (
         "A job that requests GPUs does not start in batch: remove it from the cluster's partition."
     )
-    assert found["nodes"].status == "ok"
-    found = checks(two_partitions(ELSEWHERE), replace(profile, gpu_request="none"))
-    assert found["gpus"].status == "failed"
-    assert "remove batch from the cluster's partition" in found["gpus"].fix
+    assert by_id["nodes"].status == "ok"
+    by_id = checks(two_partitions(ELSEWHERE), replace(profile, gpu_request="none"))
+    assert by_id["gpus"].status == "failed"
+    assert "remove batch from the cluster's partition" in by_id["gpus"].fix
 
 
 def test_nodes_without_gpus_are_not_counted_among_those_with_some() -> None:
-    found = checks(nodes("8|idle|gpu:h100:8", "90|idle|(null)"))
-    assert (found["gpus"].status, found["nodes"].found) == ("ok", "8 working of 8")
-    found = checks(nodes("7|idle|gpu:h100:8", "90|idle|(null)"))
-    assert (found["nodes"].status, found["nodes"].found) == ("failed", "7 working of 7")
+    by_id = checks(nodes("8|idle|gpu:h100:8", "90|idle|(null)"))
+    assert (by_id["gpus"].status, by_id["nodes"].found) == ("ok", "8 working of 8")
+    by_id = checks(nodes("7|idle|gpu:h100:8", "90|idle|(null)"))
+    assert (by_id["nodes"].status, by_id["nodes"].found) == ("failed", "7 working of 7")
 
 
 @pytest.mark.parametrize(
@@ -365,7 +365,7 @@ def test_a_constraint_tells_modules_from_cards() -> None:
 @pytest.mark.parametrize(
     ("text", "status", "working"),
     [
-        # Nodes of a cloud: powered down, being powered down, and being started.
+        # Nodes of a cloud: powered down, powering down, and starting.
         (
             "batch|batch*|up|infinite|30|idle~|gpu:h100:8|dynamic,p5\n"
             "batch|batch*|up|infinite|2|down~|gpu:h100:8|dynamic,p5\n"
@@ -378,13 +378,13 @@ def test_a_constraint_tells_modules_from_cards() -> None:
     ],
 )
 def test_lines_of_real_sites(text: str, status: str, working: str) -> None:
-    found = checks({"nodes": Answer(0, text)})
-    assert (found["gpus"].status, found["nodes"].found) == (status, working)
+    by_id = checks({"nodes": Answer(0, text)})
+    assert (by_id["gpus"].status, by_id["nodes"].found) == (status, working)
 
 
 def test_other_resources_of_a_node_are_no_gpus() -> None:
-    found = checks(batch("craynetwork:4,gpu:a100:4"), plan=with_gpu("a100", 4))
-    assert (found["gpus"].status, found["gpus"].found) == ("ok", "4 × a100")
+    by_id = checks(batch("craynetwork:4,gpu:a100:4"), plan=with_gpu("a100", 4))
+    assert (by_id["gpus"].status, by_id["gpus"].found) == ("ok", "4 × a100")
 
 
 def test_grace_nodes_need_another_image() -> None:
@@ -395,7 +395,7 @@ def test_grace_nodes_need_another_image() -> None:
 
 
 def test_a_job_that_only_has_to_wait_is_not_gated_by_the_trial() -> None:
-    """With nodes down, Slurm refuses a trial as if the job were impossible; it queues the job itself."""
+    """While nodes are down, Slurm refuses a trial as if the job were impossible; it would queue the real job."""
     words = {"trial": Answer(1, "allocation failure: Requested node configuration is not available\n")}
     assert checks(words)["trial"].status == "failed"
     waiting = checks(nodes("4|idle|gpu:h100:8", "9|down*|gpu:h100:8") | words)
@@ -412,8 +412,8 @@ def test_several_partitions_are_judged_by_the_one_that_fits() -> None:
         "partition": Answer(0, PARTITION.replace("04:00:00", "00:10:00") + "\n" + PARTITION.replace("=batch", "=long")),
         "nodes": Answer(0, "batch|batch*|up|10:00|2|idle|gpu:h100:8|\nlong|long|up|4:00:00|9|idle|gpu:h100:8|\n"),
     }
-    found = checks(two, replace(PROFILE, partition="batch,long"))
-    assert (found["time-limit"].status, found["nodes"].found) == ("ok", "9 working of 9")
+    by_id = checks(two, replace(PROFILE, partition="batch,long"))
+    assert (by_id["time-limit"].status, by_id["nodes"].found) == ("ok", "9 working of 9")
 
 
 def test_a_large_partition_that_gives_a_job_few_nodes_does_not_stand_for_the_others() -> None:
@@ -437,7 +437,7 @@ RESERVATION = (
 
 
 def for_accounts(names: str) -> str:
-    """The reservation, for these accounts alone."""
+    """The reservation, for these accounts only."""
     return RESERVATION.replace("Users=me", "Users=(null)").replace("Accounts=(null)", f"Accounts={names}")
 
 
@@ -543,7 +543,7 @@ def test_the_other_requests_of_a_profile(
 
 
 def with_qos(own: str, of_partition: str, config: str = CONFIG) -> dict[str, Answer]:
-    """The user's own QOS and another one of the partition: flags, and `maxwall|maxtres|maxtrespu|grptres` of each."""
+    """The user's QOS and the partition's: flags, and `maxwall|maxtres|maxtrespu|grptres` of each."""
     return {
         "qos": Answer(0, f"normal|{own}\nbig|{of_partition}\n"),
         "partition": Answer(0, PARTITION.replace("QoS=N/A", "QoS=big")),
@@ -577,11 +577,11 @@ def test_a_limit_of_the_partition_that_the_jobs_qos_lifts_is_a_warning(
     key = limit.partition("=")[0]
     partition = {"partition": Answer(0, re.sub(rf"{key}=\S+", limit, PARTITION))}
     lifted = with_qos(f"DenyOnLimit,{flag}||||", "||||") | partition
-    found = checks(lifted, profile)
-    assert (found[check].status, flag in found[check].fix) == ("warning", True)
-    assert Preflight(tuple(found.values())).passed
+    by_id = checks(lifted, profile)
+    assert (by_id[check].status, flag in by_id[check].fix) == ("warning", True)
+    assert Preflight(tuple(by_id.values())).passed
     assert checks(with_qos("DenyOnLimit||||", f"{flag}||||") | partition, profile)[check].status == "failed"
-    assert checks(nodes("4|idle|gpu:h100:8") | lifted, profile)["nodes"].status == "failed", "there are too few"
+    assert checks(nodes("4|idle|gpu:h100:8") | lifted, profile)["nodes"].status == "failed", "too few nodes"
 
 
 def test_a_limit_that_slurm_does_not_enforce_is_a_warning() -> None:

@@ -1,4 +1,4 @@
-"""A line that breaks while somebody logs in is the line's doing: it must not be taken for a key that was refused."""
+"""A line that breaks during a login is reported as such, and not as a refused key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A dead link and a busy one: `tests.rig.line.Line` between the connection and a login node of the tests' own."""
+"""Dead and busy links: `tests.rig.line.Line` between the connection and a login node of the tests."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def line(node: LoginNode) -> Iterator[Line]:
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A heartbeat that loses its patience after one second and a half."""
+    """A heartbeat whose limit is 1.5 s."""
     monkeypatch.setattr(heartbeat, "ASK_EVERY_S", 0.5)
     monkeypatch.setattr(heartbeat, "PATIENCE_S", 1.0)
     monkeypatch.setattr(heartbeat, "CHECK_EVERY_S", 0.1)
@@ -91,7 +91,7 @@ def test_a_hanging_command_is_not_a_dead_line(node: LoginNode, line: Line) -> No
 @pytest.mark.usefixtures("quick")
 def test_a_line_full_of_output_is_not_silent(node: LoginNode) -> None:
     size = 600_000
-    with NarrowLine(node.port, bytes_per_s=100_000) as line:  # answers wait for seconds, longer than the patience
+    with NarrowLine(node.port, bytes_per_s=100_000) as line:  # answers arrive later than the limit
         connection = over(line, node)
         received = 0
         with connection.stream(["head", "-c", str(size), "/dev/zero"]) as stream:
@@ -119,12 +119,12 @@ def test_the_route_is_closed_once_whatever_ends_the_connection(node: LoginNode, 
     again = Connection(connection._transport, "node", on_close=lambda: ended.append(end))
     {"closed here": again.close, "cut": line.cut, "silent": line.hang}[end]()
     until(lambda: ended)
-    until(lambda: threading.active_count() <= known + 1)  # of the server's own, one may still sit on the line
+    until(lambda: threading.active_count() <= known + 1)  # a thread of the server may still wait for bytes of the line
     assert ended == [end]
 
 
 class Clock:
-    """The time as the heartbeat sees it."""
+    """Clock of the heartbeat."""
 
     def __init__(self) -> None:
         self.ahead_s = 0.0
@@ -141,7 +141,7 @@ def test_a_program_that_was_stopped_does_not_blame_the_line(
     connection = over(line, node)
     line.hang()
     until(lambda: connection.pulse.awaited_s > 0.5)
-    clock.ahead_s = 3600.0  # as after ctrl+z and fg: what has come meanwhile is not read yet
+    clock.ahead_s = 3600.0  # as after ctrl+z and fg: the bytes that arrived meanwhile are unread
     until(lambda: 1.0 < connection.pulse.awaited_s < 5.0 or not connection.alive)
     line.resume()
     assert connection.run(["echo", "well"]).stdout == "well\n"
@@ -149,17 +149,17 @@ def test_a_program_that_was_stopped_does_not_blame_the_line(
 
 
 def test_closing_wakes_a_thread_that_waits_for_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The host hears of it then, too: a socket at which somebody waits goes on."""
+    """The host is notified, too: a socket that a thread waits for would stay open."""
     monkeypatch.setattr(heartbeat, "LISTENS_S", 3600.0)
     ours, theirs = socket.socketpair()
     with theirs:
         transport = heartbeat.HeardTransport(ours)
         transport.start_client(event=threading.Event())
-        assert theirs.recv(8) == b"SSH-2.0-"  # it listens from here on, and nothing is said
+        assert theirs.recv(8) == b"SSH-2.0-"  # it waits for bytes from here on, and none come
         transport.close()
-        until(lambda: not transport.is_alive(), "it has ended")
+        until(lambda: not transport.is_alive(), "the transport has ended")
 
 
 def test_a_dead_line_is_noticed_within_15_seconds() -> None:
-    """By its parts: a question just answered, the next one's patience, and the look that finds it at its end."""
+    """The sum of its parts: the pause after an answer, the wait for the next answer, and the interval of the checks."""
     assert heartbeat.ASK_EVERY_S + heartbeat.PATIENCE_S + heartbeat.CHECK_EVERY_S < 15

@@ -139,8 +139,8 @@ def test_an_accepted_key_is_hashed_if_configured(tmp_path: Path) -> None:
     KnownHosts([file], hashed=True).check("eos", 2222, ONE, Person(accepts=True))
     KnownHosts([file]).check("eos", 2222, ONE, NonInteractivePrompter())
     assert "eos" not in file.read_text()
-    found = subprocess.run(["ssh-keygen", "-F", "[eos]:2222", "-f", str(file)], capture_output=True, check=False)
-    assert found.returncode == 0
+    result = subprocess.run(["ssh-keygen", "-F", "[eos]:2222", "-f", str(file)], capture_output=True, check=False)
+    assert result.returncode == 0
 
 
 def test_an_unknown_key_cannot_be_accepted_when_only_known_ones_are_allowed(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def is_running(pid: int) -> bool:
 
 @pytest.fixture(params=["ssh", "shell", "local"])
 def link(request: pytest.FixtureRequest, node: LoginNode, monkeypatch: pytest.MonkeyPatch) -> Iterator[Link]:
-    """`shell`: a link on which each command goes to a shell that is kept, as those do that only look."""
+    """`shell`: a link whose commands run in a shell that stays open, as read-only commands do."""
     monkeypatch.setenv("HOME", str(node.home))
     link: Link = (
         LocalConnection("node") if request.param == "local" else connect(node.profile(), NonInteractivePrompter())
@@ -61,8 +61,8 @@ def local(node: LoginNode, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalCon
 
 
 def test_a_command_answers_with_both_outputs_and_its_exit_code(link: Link) -> None:
-    done = link.run_script("echo out; echo err >&2; exit 3")
-    assert (done.stdout, done.stderr, done.exit_code) == ("out\n", "err\n", 3)
+    result = link.run_script("echo out; echo err >&2; exit 3")
+    assert (result.stdout, result.stderr, result.exit_code) == ("out\n", "err\n", 3)
 
 
 def test_arguments_are_not_read_by_a_shell(link: Link) -> None:
@@ -73,15 +73,15 @@ def test_arguments_are_not_read_by_a_shell(link: Link) -> None:
 def test_big_input_and_big_output_at_once_do_not_block_each_other(link: Link) -> None:
     data = bytes(range(256)) * 40_000  # 10 MB: five times the window in each direction
 
-    done = link.run_script("tee /dev/stderr | od -An -v -tx1 | wc -l", stdin=data, deadline_s=60)
+    result = link.run_script("tee /dev/stderr | od -An -v -tx1 | wc -l", stdin=data, deadline_s=60)
 
-    assert int(done.stdout) == len(data) // 16
-    assert len(done.stderr) == len(data.decode(errors="replace"))
+    assert int(result.stdout) == len(data) // 16
+    assert len(result.stderr) == len(data.decode(errors="replace"))
 
 
 def test_input_that_the_command_does_not_read_is_not_an_error(link: Link) -> None:
-    done = link.run(["echo", "done"], stdin=b"x" * 5_000_000)
-    assert (done.stdout, done.exit_code) == ("done\n", 0)
+    result = link.run(["echo", "done"], stdin=b"x" * 5_000_000)
+    assert (result.stdout, result.exit_code) == ("done\n", 0)
 
 
 def test_output_that_is_not_text_is_read(link: Link) -> None:
@@ -165,9 +165,9 @@ def test_a_stream_can_be_closed_while_it_is_read(link: Link) -> None:
 
 
 def test_a_missing_program_answers_as_in_a_shell(link: Link) -> None:
-    done = link.run(["no-such-program", "x"])
-    assert done.exit_code == 127
-    assert "no-such-program" in done.stderr
+    result = link.run(["no-such-program", "x"])
+    assert result.exit_code == 127
+    assert "no-such-program" in result.stderr
     with link.stream(["no-such-program"]) as stream:
         assert stream.read(10) == b""
 
@@ -266,7 +266,7 @@ def test_after_its_deadline_a_local_command_is_ended_with_its_child_processes(
 def test_a_local_command_has_only_the_variables_of_a_login(
     local: LocalConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """sbatch hands all of it to the job, and a run must not depend on the terminal that it was submitted from."""
+    """sbatch passes its whole environment to the job, and a run must not depend on the terminal of its submission."""
     gone = ("LLMB_TUI_SECRET", "HF_TOKEN", "NCCL_ALGO", "PYTHONPATH", "SLURM_JOB_ID", "SBATCH_QOS")
     kept = ("TZ", "LC_MESSAGES", "TMPDIR", "SLURM_CONF", "https_proxy", "NO_PROXY", "KRB5CCNAME", "SSL_CERT_FILE")
     for name in (*gone, *kept):
@@ -296,6 +296,6 @@ def test_a_program_that_ends_leaves_no_local_stream_behind() -> None:
         "print(stream.read(10).decode(), flush=True)\n"
         "os.kill(os.getpid(), 9)\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, check=False)
-    assert done.returncode == -signal.SIGKILL
-    until(lambda: not is_running(int(done.stdout)))
+    result = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, check=False)
+    assert result.returncode == -signal.SIGKILL
+    until(lambda: not is_running(int(result.stdout)))

@@ -1,4 +1,4 @@
-"""The configuration that NVIDIA's llmb-install leaves: both of its forms, what is offered of it, what is never kept."""
+"""The configuration that NVIDIA's llmb-install writes: both forms, the offers from it, and values never stored."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ workloads:
       venv_type: venv
 """
 
-# As v25.12 writes it: a section `install`, the architecture in both places, a venv that workloads share.
+# As v25.12 writes it: a section `install`, the architecture in both sections, a venv that workloads share.
 LAST_OF_V1 = f"""\
 launcher:
   llmb_repo: /lustre/me/llmb/llmb_repo
@@ -68,7 +68,7 @@ workloads:
         NCCL_DEBUG: INFO
 """
 
-# As v26.06.01 writes and documents it: bare keys, explicit variables, and null that takes a common key away.
+# As v26.06.01 writes and documents it: bare keys, explicit variables, and null that removes a common key.
 SECOND = f"""\
 schema_version: 2
 llmb_repo: /lustre/me/llmb/llmb_repo
@@ -169,7 +169,7 @@ def test_valid_values_are_offered_to_a_profile() -> None:
         "qos": "gold",
         "reservation": "bench",
         "exclude": "n[1-2]",
-        # Not the time limit: every run says its own.
+        # Without the time limit: every run has its own.
         "slurm_params": "comment=first week;network=sharp;",
     }
     assert request_of(install) == ("gpus-per-node", "4")
@@ -204,7 +204,7 @@ BROKEN = {
         SECOND.replace("schema_version: 2", "schema_version: 3"),
         "3; this llmb-tui knows versions 1 and 2",
     ),
-    "a form that is no number": (
+    "a form that is not a number": (
         SECOND.replace("schema_version: 2", f"schema_version: {SECRET}"),
         "knows versions 1 and 2",
     ),

@@ -46,21 +46,21 @@ def test_the_profiles_key_asks_no_question(node: LoginNode) -> None:
 
 
 def test_the_service_is_asked_for_once(node: LoginNode, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each time takes a round trip."""
-    asked: list[str] = []
+    """Each request takes a round trip."""
+    requests: list[str] = []
     answer = vars(AuthHandler)["_parse_service_request"]
 
     def counted(handler: AuthHandler, message: paramiko.Message) -> None:
-        asked.append("ssh-userauth")
+        requests.append("ssh-userauth")
         answer(handler, message)
 
     monkeypatch.setattr(AuthHandler, "_parse_service_request", counted)
     log_in(node)
-    assert asked == ["ssh-userauth"]
+    assert requests == ["ssh-userauth"]
 
 
 def test_a_key_is_offered_before_the_methods_are_asked_for(node: LoginNode, tmp_path: Path) -> None:
-    """Asking for them takes a round trip."""
+    """The request for the methods takes a round trip."""
     log_in(node)
     assert (node.methods_asked, len(node.offered)) == (0, 1)
 
@@ -69,7 +69,7 @@ def test_a_key_is_offered_before_the_methods_are_asked_for(node: LoginNode, tmp_
     log_in(node, Person(answers=[PASSPHRASE]), profile)
     assert node.methods_asked == 0
 
-    # Nobody unlocks a key, only to see which it is, before keys are known to be taken.
+    # The user is not asked to unlock a key, only to identify it, before the server is known to accept keys.
     make_key(tmp_path / "closed", "ecdsa")
     command = ["ssh-keygen", "-q", "-p", "-m", "PEM", "-P", "", "-N", PASSPHRASE, "-f", str(tmp_path / "closed")]
     subprocess.run(command, check=True)
@@ -146,7 +146,7 @@ def test_an_unlocked_key_asks_no_question_again(node: LoginNode, tmp_path: Path)
     subprocess.run(
         ["ssh-keygen", "-q", "-p", "-P", PASSPHRASE, "-N", "another", "-f", str(tmp_path / "locked")], check=True
     )
-    with pytest.raises(AuthenticationError):  # a file that was changed is not the key that was unlocked
+    with pytest.raises(AuthenticationError):  # a changed file is not the unlocked key
         connect(profile, person, unlocked=unlocked)
     assert len(person.prompts) == 2
 
@@ -193,10 +193,10 @@ def test_an_agents_key_is_used_whatever_its_comment_holds(
 def test_an_agent_that_does_not_sign_leaves_the_others_their_turn(
     node: LoginNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It waits for a touch that nobody gives; the server is not to blame."""
+    """The agent waits for a touch that never comes; the server is not to blame."""
     for module in ("keys.AGENT_DEADLINE_S", "authentication.KEY_DEADLINE_S"):
         monkeypatch.setattr(f"llmb_tui.cluster.ssh.{module}", 0.3)
-    node.factors = ("publickey,password", "password")  # a key that was only asked about counts as passed here
+    node.factors = ("publickey,password", "password")  # a key that the client only asks about counts as accepted here
     person = Person(answers=[PASSWORD, None])
     profile = replace(node.profile(), identity_file=None)
     with silent_agent(tmp_path / "agent", node.user_key) as socket:
@@ -227,7 +227,7 @@ def test_a_code_after_the_key(node: LoginNode) -> None:
 @pytest.mark.parametrize("kind", ["ed25519", "locked"])
 @pytest.mark.parametrize("first", ["password", "keyboard-interactive"])
 def test_a_key_after_a_typed_answer(node: LoginNode, tmp_path: Path, first: str, kind: str) -> None:
-    """Offered before the server says what it takes, the key is not looked at, and not used up."""
+    """A key that is offered before the server names its methods is ignored, and remains available."""
     node.factors = (first, "publickey")
     phrase = [PASSPHRASE] if kind == "locked" else []
     node.user_key = make_key(tmp_path / kind, passphrase="".join(phrase))
@@ -267,7 +267,7 @@ def test_a_declined_question_sends_no_answer(node: LoginNode) -> None:
 
 def test_it_is_known_at_once_whether_the_server_has_hung_up() -> None:
     ours, theirs = socket.socketpair()
-    ours.settimeout(3600)  # what waits for bytes of an open line would wait so long
+    ours.settimeout(3600)  # a read from an open line would wait this long
     assert not has_hung_up(ours)
     theirs.send(b"x")
     assert not has_hung_up(ours)
@@ -394,7 +394,7 @@ def busy() -> Iterator[_Busy]:
 
 
 class _Busy:
-    """A server that closes connections before it says anything; after `refuses` of them it passes them on."""
+    """A server that closes the first `refuses` connections without a banner, and forwards all later ones."""
 
     def __init__(self) -> None:
         self.refuses = 0
@@ -459,8 +459,8 @@ def test_nothing_reaches_the_terminal_and_nothing_is_read_from_it(node: LoginNod
         "try: connect(profile, NonInteractivePrompter())\n"
         "except AuthenticationError: sys.exit(7)\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False, input=b"1\n", timeout=60)
-    assert (done.returncode, done.stdout, done.stderr) == (7, b"", b"")
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False, input=b"1\n", timeout=60)
+    assert (result.returncode, result.stdout, result.stderr) == (7, b"", b"")
     assert sent(node, "keyboard-interactive") == []
 
 

@@ -1,4 +1,4 @@
-"""Checks of the login node and of what it reaches, from what its commands say."""
+"""Checks of the login node and of the hosts that it reaches, from the output of its commands."""
 
 from __future__ import annotations
 
@@ -161,9 +161,9 @@ def test_the_environment_takes_its_measured_room_until_it_is_there() -> None:
     needed = checks(needs=needs)["disk"].needed
     assert needed == "14.5 GB to 69.5 GB for a container image and a Python environment (measured: 9.5 GB)"
     there = {"image": Answer(0, ""), "set_up": Answer(0, ""), "inodes": Answer(0, INODES.format(50_000)), **free(2)}
-    found = checks(there, needs)
-    assert (found["disk"].status, found["disk"].needed) == ("ok", "1 GB for runs")
-    assert "inodes" not in found
+    by_id = checks(there, needs)
+    assert (by_id["disk"].status, by_id["disk"].needed) == ("ok", "1 GB for runs")
+    assert "inodes" not in by_id
 
 
 @pytest.mark.parametrize(
@@ -213,23 +213,23 @@ def test_the_direct_procedure_needs_no_python() -> None:
 
 def test_an_image_that_is_there_needs_no_enroot_no_space_and_no_registry() -> None:
     there = {"image": Answer(0, ""), "enroot": Answer(127, ""), **free(2)}
-    found = checks(there)
-    assert {check.status for check in found.values()} == {"ok"}
-    assert found["disk"].needed == "1 GB for runs"
+    by_id = checks(there)
+    assert {check.status for check in by_id.values()} == {"ok"}
+    assert by_id["disk"].needed == "1 GB for runs"
     silent = {"image": Answer(0, ""), "probe": Answer(0, "registry curl: (7) refused\n")}
     assert {check.status for check in reach(silent).values()} == {"ok"}
 
 
 def test_the_cpu_partition_is_where_an_image_is_imported() -> None:
-    found = checks({"enroot": Answer(127, "")}, profile=replace(PROFILE, cpu_partition="cpu"))
-    assert "in partition cpu" in found["enroot"].fix
+    by_id = checks({"enroot": Answer(127, "")}, profile=replace(PROFILE, cpu_partition="cpu"))
+    assert "in partition cpu" in by_id["enroot"].fix
 
 
 @pytest.mark.parametrize("group", [login_node_group, network_group])
 def test_a_login_node_is_waited_for_as_long_as_each_of_its_commands_may_take(
     group: Callable[[Needs], CommandChecks],
 ) -> None:
-    """Each is slow, and all of them answer in time."""
+    """Each command is slow, and all of them answer in time."""
     checks = group(PUBLISHED)
     longest = [max(map(int, re.findall(r"limited (\d+)", snippet)), default=0) for snippet in checks.commands.values()]
     assert checks.deadline_s > sum(longest)
@@ -303,7 +303,7 @@ IMAGE, NEMO, WHEELS = (f"/lustre/llmb/offline/{name}" for name in ("x.sqsh", "Ne
         ([], ["failed", "failed"], (IMAGE, NEMO, WHEELS)),
         ([IMAGE], ["ok", "failed"], (NEMO, WHEELS)),
         ([IMAGE, WHEELS], ["ok", "failed"], (NEMO,)),
-        ([IMAGE, NEMO], ["ok", "ok"], ()),  # an index of packages may be in reach where the git host is not
+        ([IMAGE, NEMO], ["ok", "ok"], ()),  # a package index may be reachable although the git host is not
     ],
 )
 def test_without_internet_the_files_to_copy_are_listed(
@@ -311,8 +311,8 @@ def test_without_internet_the_files_to_copy_are_listed(
 ) -> None:
     needs = replace(DIRECT, repository=RECIPES, brought_image=IMAGE, brought_sources=(NEMO,), brought_packages=WHEELS)
     out = {"probe": Answer(0, f"registry {REFUSED}\ngit {REFUSED}\n"), "brought": Answer(0, "\n".join(there))}
-    found = reach(out, needs)
-    report = Preflight((found["registry"], found["git"]))
+    by_id = reach(out, needs)
+    report = Preflight((by_id["registry"], by_id["git"]))
     assert ([check.status for check in report.checks], report.bring) == (status, bring)
     ending = summary(report).rpartition(": ")[2]
     assert ending == (", ".join(bring) or "ready")
@@ -322,9 +322,9 @@ def test_without_internet_the_files_to_copy_are_listed(
 
 
 def test_a_server_that_nothing_is_fetched_from_may_be_out_of_reach() -> None:
-    found = reach({"probe": Answer(0, f"registry HTTP 401\ngit {REFUSED}\nhub {REFUSED}\n")})
-    assert [check.status for check in found.values()] == ["ok", "ok", "ok"]
-    assert found["hub"].found.startswith("not needed, and not reached: Failed to connect")
+    by_id = reach({"probe": Answer(0, f"registry HTTP 401\ngit {REFUSED}\nhub {REFUSED}\n")})
+    assert [check.status for check in by_id.values()] == ["ok", "ok", "ok"]
+    assert by_id["hub"].found.startswith("not needed, and not reached: Failed to connect")
 
 
 @pytest.mark.parametrize(("each_run", "hub"), [(False, "ok"), (True, "failed")])

@@ -35,16 +35,16 @@ def offers(changes: dict[str, Answer] | None = None) -> ClusterInventory:
 
 
 def test_everything_that_a_profile_needs_is_offered() -> None:
-    found = offers()
-    assert (found.user, found.home) == ("me", "/home/me")
-    assert (found.accounts, found.default_account) == (("a", "b"), "b")
-    assert [partition.name for partition in found.partitions] == ["login", "cpu", "small", "batch", "old"]
-    assert found.qos == ("normal", "gold")
-    assert found.reservations == ("bench", "maint_1")
-    assert found.gpu_request == "gpus-per-node"
-    assert found.partitions[2].gpus == (Gpus("h100", 8),)
-    assert found.cpu_partitions == ("login", "cpu")
-    assert found.directories == (Directory("/lustre/me/llmb", 1024.0), Directory("/scratch/me/llmb", None))
+    result = offers()
+    assert (result.user, result.home) == ("me", "/home/me")
+    assert (result.accounts, result.default_account) == (("a", "b"), "b")
+    assert [partition.name for partition in result.partitions] == ["login", "cpu", "small", "batch", "old"]
+    assert result.qos == ("normal", "gold")
+    assert result.reservations == ("bench", "maint_1")
+    assert result.gpu_request == "gpus-per-node"
+    assert result.partitions[2].gpus == (Gpus("h100", 8),)
+    assert result.cpu_partitions == ("login", "cpu")
+    assert result.directories == (Directory("/lustre/me/llmb", 1024.0), Directory("/scratch/me/llmb", None))
 
 
 def test_an_empty_profile_gets_suitable_values() -> None:
@@ -89,16 +89,16 @@ def test_a_partition_of_slices_is_none_for_work_without_gpus() -> None:
 
 def test_with_accounting_off_the_user_pays() -> None:
     off = Answer(1, "You are not running a supported accounting_storage plugin\n")
-    found = offers({"associations": off, "default": off})
-    assert (found.accounts, found.default_account, found.qos) == ((), None, ())
-    assert found.with_defaults(EMPTY).account == "me"
+    result = offers({"associations": off, "default": off})
+    assert (result.accounts, result.default_account, result.qos) == ((), None, ())
+    assert result.with_defaults(EMPTY).account == "me"
 
 
 def test_without_the_database_all_other_choices_are_offered() -> None:
     down = Answer(1, "sacctmgr: error: Connection refused\n")
-    found = offers({"associations": down, "default": down})
-    assert found.accounts == ()
-    assert len(found.partitions) == 5
+    result = offers({"associations": down, "default": down})
+    assert result.accounts == ()
+    assert len(result.partitions) == 5
 
 
 @pytest.mark.parametrize(
@@ -111,10 +111,10 @@ def test_without_the_database_all_other_choices_are_offered() -> None:
     ],
 )
 def test_the_gpu_request_that_fits(select: str, nodes: str, request_style: str) -> None:
-    found = offers(
+    result = offers(
         {"config": Answer(0, f"SelectType = {select}\n"), "nodes": Answer(0, f"p|p*|up|1:00|4|idle|{nodes}|x\n")}
     )
-    assert found.gpu_request == request_style
+    assert result.gpu_request == request_style
 
 
 def test_no_node_tells_no_request() -> None:

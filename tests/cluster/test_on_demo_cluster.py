@@ -1,4 +1,4 @@
-"""The whole room against the embedded cluster, through real SSH."""
+"""The whole package `cluster` against the embedded cluster, through real SSH."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def session(demo: DemoCluster) -> Iterator[SlurmCluster]:
 
 def submit(session: SlurmCluster, name: str, *options: str, script: str = "sleep 600") -> str:
     argv = ["sbatch", "--parsable", "--account=demo", f"--job-name={name}", "--output=/dev/null", *options]
-    done = session.run(argv, stdin=f"#!/bin/sh\n{script}\n".encode())
-    assert done.exit_code == 0, done.stderr
-    return done.stdout.strip()
+    result = session.run(argv, stdin=f"#!/bin/sh\n{script}\n".encode())
+    assert result.exit_code == 0, result.stderr
+    return result.stdout.strip()
 
 
 def test_a_job_from_submission_to_its_end(session: SlurmCluster) -> None:

@@ -182,7 +182,7 @@ def test_a_name_that_the_proxy_command_is_not_given_may_be_any() -> None:
 def test_a_name_that_a_shell_would_take_for_more_is_refused(tmp_path: Path, host: str) -> None:
     with pytest.raises(SshConfigError):
         ssh_config(tmp_path, "ProxyCommand nc %h %p\n", host)
-    with pytest.raises(SshConfigError):  # also where an older ssh let it through
+    with pytest.raises(SshConfigError):  # also if an older ssh accepted the name
         openssh.parse_answer(host, f"hostname {host}\nuser me\nport 22\nproxycommand nc %h %p\n", "")
 
 
@@ -196,7 +196,7 @@ def test_hops_are_resolved_as_hosts_of_their_own(tmp_path: Path) -> None:
     assert way(tmp_path, config) == [
         "alice@outer:22",
         "bob@gate.example.com:2022",
-        "carol@inner:22",  # its own ProxyJump does not count: the list is the way to it
+        "carol@inner:22",  # its own ProxyJump has no effect: the list defines the path to it
         "alice@eos:22",
     ]
 
@@ -251,12 +251,12 @@ def test_a_configuration_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(SshConfigError, match="Match exec"):
         ssh_config(tmp_path, f'Match exec "echo $$ > {started}; sleep 60"\n  User alice\n')
     pid = int(started.read_text())
-    until(lambda: not _runs(pid), "what the configuration started has ended")
+    until(lambda: not _runs(pid), "the configuration's program has ended")
 
 
 def _runs(pid: int) -> bool:
-    done = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
-    return done.stdout.strip()[:1] not in ("", "Z")
+    result = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return result.stdout.strip()[:1] not in ("", "Z")
 
 
 def test_without_ssh_there_are_plain_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -287,15 +287,15 @@ def test_programs_of_the_configuration_cannot_reach_the_terminal(tmp_path: Path)
         tmp_path, 'Match exec "echo shown; echo shown > /dev/tty; cat < /dev/tty; echo shown >&2"\n  User eve\n'
     )
     script = (
-        "import os; os.close(os.open('/dev/tty', os.O_RDWR))\n"  # there is one
+        "import os; os.close(os.open('/dev/tty', os.O_RDWR))\n"  # the terminal exists
         "from llmb_tui.cluster.ssh.openssh import resolve\n"
         f"assert resolve('eos', {config!r}).host == 'eos'\n"
     )
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", _AT_A_TERMINAL, sys.executable, "-c", script],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         timeout=60,
         check=False,
     )
-    assert (done.returncode, done.stdout) == (0, b"")
+    assert (result.returncode, result.stdout) == (0, b"")

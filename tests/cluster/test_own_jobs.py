@@ -1,4 +1,4 @@
-"""The user's jobs with where they come from, from what squeue and sacct print."""
+"""The user's jobs and their origins, from the output of squeue and sacct."""
 
 from __future__ import annotations
 

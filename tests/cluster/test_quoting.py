@@ -21,9 +21,9 @@ awkward = st.text("'\"\\!$`*?~#%=&|;<>(){}[] \n\té-", max_size=20)
 def output_of(shell: str, command: str) -> str:
     if shutil.which(shell) is None:
         pytest.skip(f"{NOT_RUN}no {shell} is installed")
-    done = subprocess.run([shell, "-c", command], capture_output=True, check=True, timeout=30)
-    assert done.stderr == b""
-    return done.stdout.decode()
+    result = subprocess.run([shell, "-c", command], capture_output=True, check=True, timeout=30)
+    assert result.stderr == b""
+    return result.stdout.decode()
 
 
 def words(shell: str, command: str) -> list[str]:
@@ -103,7 +103,7 @@ def test_clean_text_has_no_control_characters_and_stays_clean(text: str) -> None
 
 
 FILLERS = "\u115f\u1160\u3164\uffa0"
-"""Letters that are not seen."""
+"""Invisible characters."""
 
 
 @given(st.text(st.characters(categories=["L", "N", "P", "S", "Zs"], exclude_characters=FILLERS)))

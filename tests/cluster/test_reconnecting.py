@@ -1,4 +1,4 @@
-"""A session whose link breaks: what it mends by itself, and when it leaves that to a person."""
+"""A session whose link breaks: when it reconnects by itself, and when only the user can reconnect."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.kit.waiting import until
 
 @pytest.fixture
 def opened() -> Iterator[Callable[[SlurmCluster], SlurmCluster]]:
-    """Sessions given to it are closed at the end."""
+    """Sessions that are closed at the end of the test."""
     sessions: list[SlurmCluster] = []
 
     def open_it(session: SlurmCluster) -> SlurmCluster:
@@ -34,7 +34,7 @@ def opened() -> Iterator[Callable[[SlurmCluster], SlurmCluster]]:
 
 
 def wants_a_code(node: LoginNode, *codes: str) -> None:
-    """Log in with the key and one of the codes; each is good once."""
+    """Log in with the key and one of the codes; each code is valid once."""
     node.factors = ("publickey", "keyboard-interactive")
     node.rounds = (("Verification code: ",),)
     node.codes = list(codes)
@@ -227,7 +227,7 @@ def test_an_unreachable_host_is_tried_again_by_itself_and_the_note_says_when(
     until(lambda: session.health.note == "trying again in 2 s")  # after 0.5 s, 1 s and 2 s
     session.profile = there
     until(lambda: session.state == "live")
-    # Links that other tests left behind may have tried this port meanwhile: their logins are not ours.
+    # Links of other tests may have tried this port meanwhile: their logins do not count.
     assert [transport.is_active() for transport in node.transports].count(True) == 1
 
 
@@ -235,7 +235,7 @@ def test_programs_that_lost_the_same_host_do_not_come_back_in_step(monkeypatch: 
     def dial(_: Prompter) -> Link:
         raise UnreachableError("away")
 
-    monkeypatch.setattr(reconnector, "time", SimpleNamespace(monotonic=lambda: 1000.0))  # a clock that stands
+    monkeypatch.setattr(reconnector, "time", SimpleNamespace(monotonic=lambda: 1000.0))  # a clock that stands still
     pauses = []
     for _ in range(8):
         lost = reconnector.Reconnector(dial, "away")
@@ -281,7 +281,7 @@ def test_calls_of_the_last_minute_are_counted(
     session.run_script("true")
     session.write_file(str(node.home / "file"), b"")
     session.stream(["true"]).close()
-    until(lambda: session.health.round_trip_s is not None)  # a heartbeat is no call
+    until(lambda: session.health.round_trip_s is not None)  # a heartbeat does not count as a call
     assert session.calls_last_minute == 4
     monkeypatch.setattr("llmb_tui.cluster.call_rate.PERIOD_S", 0.0)
     assert session.calls_last_minute == 0

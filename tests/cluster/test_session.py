@@ -129,7 +129,7 @@ def test_threads_that_need_a_connection_at_once_make_one(node: LoginNode, sessio
 
 
 def stands_in_dialer(thread: threading.Thread) -> bool:
-    """True when the thread's innermost frame is the reconnector's own: it waits for the one that connects."""
+    """True if the innermost frame of the thread belongs to the reconnector: it waits for the connecting thread."""
     frame = sys._current_frames().get(thread.ident or 0)
     return frame is not None and frame.f_code.co_filename == reconnector.__file__
 

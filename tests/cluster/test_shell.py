@@ -1,4 +1,4 @@
-"""Commands that only look share a process on the login node. That each answers as any command does is in test_link."""
+"""Read-only commands share a process on the login node. `test_link` covers that each answers as any command does."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def look(connection: Connection, script: str, deadline_s: float = 20.0) -> str:
 
 
 def shell_of(connection: Connection) -> int:
-    """The process that runs commands that only look; looked for twice, for the first is asked on its own."""
+    """Process id of the shell for read-only commands; requested twice, because the first command runs outside it."""
     look(connection, "true")
     return int(look(connection, "echo $PPID"))
 
@@ -108,7 +108,7 @@ def test_it_ends_when_the_line_falls_silent_and_another_one_takes_its_place(
 
 
 def test_the_heartbeat_keeps_it(node: LoginNode, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Thirty times: a machine that is busy may miss some."""
+    """Thirty attempts, because a busy machine may miss some."""
     monkeypatch.setattr(shell, "SILENCE_S", 3)
     monkeypatch.setattr(heartbeat, "ASK_EVERY_S", 0.1)
     connection = connect(node.profile(), NonInteractivePrompter())

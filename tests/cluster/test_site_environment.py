@@ -1,4 +1,4 @@
-"""Variables of a login shell that jobs would lack."""
+"""Variables of a login shell that jobs lack."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def test_variables_of_the_profile_are_not_missing() -> None:
 
 
 def test_paths_are_shown_but_never_taken_over_with_the_others() -> None:
-    found = checks("NCCL_DEBUG=WARN\nPATH=/opt/bin:/usr/bin\nLD_LIBRARY_PATH=/opt/lib\nFI_PROVIDER=efa\n")
-    assert found["environment"].variables == (("FI_PROVIDER", "efa"),)
-    paths = found["environment-paths"]
+    by_id = checks("NCCL_DEBUG=WARN\nPATH=/opt/bin:/usr/bin\nLD_LIBRARY_PATH=/opt/lib\nFI_PROVIDER=efa\n")
+    assert by_id["environment"].variables == (("FI_PROVIDER", "efa"),)
+    paths = by_id["environment-paths"]
     assert (paths.status, paths.found) == ("ok", "a login shell sets another LD_LIBRARY_PATH and PATH")
     assert paths.variables == (("LD_LIBRARY_PATH", "/opt/lib"),), "by PATH the batch script itself runs"
 
@@ -56,8 +56,8 @@ def test_a_value_that_is_not_plain_is_shown_harmless_and_not_offered() -> None:
 
 
 def test_other_lines_are_not_mistaken_for_variables() -> None:
-    found = checks(f"stty: 'standard input': Inappropriate ioctl for device\nUnknown option: `-lc'\n{JOB}A=b\n")
-    assert [(check.status, check.found) for check in found.values()] == [("ok", "jobs have the same as a login shell")]
+    by_id = checks(f"stty: 'standard input': Inappropriate ioctl for device\nUnknown option: `-lc'\n{JOB}A=b\n")
+    assert [(check.status, check.found) for check in by_id.values()] == [("ok", "jobs have the same as a login shell")]
 
 
 def shell_answers(home: Path, shell: str) -> dict[str, Answer]:
@@ -71,7 +71,7 @@ def shell_answers(home: Path, shell: str) -> dict[str, Answer]:
 
 
 def test_only_these_variables_leave_the_cluster(tmp_path: Path) -> None:
-    """The commands themselves, in a home whose profile sets more, complains, and tells all that it does."""
+    """The commands themselves, in a home whose profile sets other variables, prints errors, and traces its commands."""
     (tmp_path / ".bash_profile").write_text(
         "stty erase ^H\nset -x\nexport NCCL_SOCKET_IFNAME=ib0 MY_TOKEN=hf_secret\necho welcome\n"
     )
@@ -93,7 +93,7 @@ def test_a_login_shell_that_only_complains_sets_nothing(tmp_path: Path) -> None:
 
 
 def test_a_csh_is_asked_as_it_can_be(tmp_path: Path) -> None:
-    """It takes `-l` for itself alone: the stand-in knows one option and its command, as it would."""
+    """csh accepts `-l` only as the sole option: like it, the stand-in accepts one option and its command."""
     shell = tmp_path / "tcsh"
     shell.write_text('#!/bin/sh\n[ "$1" = -c ] || { echo "Unknown option: $1" >&2; exit 1; }\nNCCL_DEBUG=INFO $2\n')
     shell.chmod(0o700)

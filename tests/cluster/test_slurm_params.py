@@ -15,7 +15,7 @@ from tests.cluster.examples import PROFILE
     [
         ("", ()),
         (" ; ;", ()),
-        # the recipe's own examples
+        # examples in the recipe
         ("nodelist=node001,node002;constraint=gpu", (("nodelist", "node001,node002"), ("constraint", "gpu"))),
         ("constraint=gpu&memory;exclusive", (("constraint", "gpu&memory"),)),
         ("reservation=gpu_reservation;constraint=gpu", (("reservation", "gpu_reservation"), ("constraint", "gpu"))),
@@ -57,7 +57,7 @@ def test_the_grammar_is_the_recipes(text: str, options: tuple[Option, ...]) -> N
         ("comment=ä", "without quotes"),
         ("nodes=4", "'nodes' is set by every run. Use the scale of the selection."),
         ("job-name=x", "The program finds the run by its job name"),
-        ("job=x", "'job' is set by every run"),  # sbatch takes it for job-name
+        ("job=x", "'job' is set by every run"),  # sbatch would read it as job-name
         ("output=/x", "The program finds the log by its file name"),
         ("requeue", "two runs in one result"),
         ("no-requeue=1", "no-requeue"),

@@ -1,4 +1,4 @@
-"""Slurm's texts of several versions: where each is from, slurm_texts/README.md says."""
+"""Slurm's texts of several versions; slurm_texts/README.md has the origin of each."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_both_together_tell_how_a_job_ended() -> None:
 
 
 def test_the_controller_knows_a_present_state_first() -> None:
-    """Accounting says NODE_FAIL of a job that is in the queue again."""
+    """Accounting reports NODE_FAIL for a job that is in the queue again."""
     assert "\n6\x1fNODE_FAIL" in SACCT_22_05
     assert read_jobs(answers(SQUEUE_22_05, SACCT_22_05))["6"].state == "PENDING"
     ended = read_jobs(answers(squeue("3", "COMPLETED"), row("3", "RUNNING", "0:0", "4", "5", "cn1", "a")))["3"]
@@ -208,14 +208,14 @@ def test_accounting_is_asked_for_all_jobs_that_left_the_queue(awk: str, tmp_path
     for name, does in programs.items():
         (tmp_path / name).write_text(f"#!/bin/sh\necho {name} >> {calls}\n{does}\n")
         (tmp_path / name).chmod(0o755)
-    done = subprocess.run(
+    result = subprocess.run(
         ["sh", "-c", batch_script(look_commands(list(states)), "T")],
         capture_output=True,
         env={"PATH": f"{tmp_path}:{os.environ['PATH']}"},
         check=True,
         timeout=60,
     )
-    asked = batch_answers(done.stdout.decode("latin-1"), {"squeue": "", "sacct": ""}, "T")["sacct"].text.split()[-1]
+    asked = batch_answers(result.stdout.decode("latin-1"), {"squeue": "", "sacct": ""}, "T")["sacct"].text.split()[-1]
     left = [job_id for job_id, state in states.items() if state in ("COMPLETED", None)]
     assert asked.split(",") == (left if awk != "no-such-awk" else list(states))
     assert calls.read_text().split() == ["squeue", "awk", "sacct"]
@@ -397,10 +397,10 @@ def test_a_batch_is_taken_apart_by_its_token_only() -> None:
 
 def test_the_script_of_a_batch_prints_parsable_answers() -> None:
     commands = {"out": "echo out; echo err >&2; exit_code=1; false", "code": 'echo "$rc_out"', "in": "cat"}
-    done = subprocess.run(
+    result = subprocess.run(
         ["sh", "-c", batch_script(commands, "T")], capture_output=True, text=True, check=True, timeout=30
     )
-    assert batch_answers(done.stdout, commands, "T") == {
+    assert batch_answers(result.stdout, commands, "T") == {
         "out": Answer(1, "out\nerr\n"),
         "code": Answer(0, "1\n"),
         "in": Answer(0, ""),

@@ -1,4 +1,4 @@
-"""Suspending on clusters without support for it, and on read-only ones; nothing is connected."""
+"""Suspending on clusters without support for it, and on read-only ones; no connection is made."""
 
 from __future__ import annotations
 

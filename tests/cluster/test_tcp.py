@@ -1,4 +1,4 @@
-"""Hosts whose name has several addresses."""
+"""Hosts whose name resolves to several addresses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SILENT = ("192.0.2.1", 22)
 
 
 class Clock:
-    """It goes on by what this thread waits for a silent address; what earlier tests have left may try one as well."""
+    """Clock that advances by this thread's waits for a silent address; threads of earlier tests may try it, too."""
 
     now_s = 0.0
 

@@ -37,7 +37,7 @@ TRASH = f".llmb-tui/trash.{os.getuid()}"
 
 
 class Place:
-    """An install directory on this machine, beside what is nobody's business."""
+    """An install directory on this machine, next to files that do not belong to it."""
 
     def __init__(self, root: Path) -> None:
         self.install, self.elsewhere = root / "install", root / "elsewhere"
@@ -79,7 +79,7 @@ class Place:
         return removal.removed
 
     def left(self) -> list[str]:
-        """All files, and links."""
+        """Remaining files and links."""
         return sorted(str(path.relative_to(self.install)) for path in self.install.rglob("*") if not path.is_dir())
 
 
@@ -87,7 +87,7 @@ class Place:
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
     programs = tmp_path / "bin"
     programs.mkdir()
-    # Slurm's queue: whatever the file says.
+    # Slurm's queue prints the content of the file.
     (programs / "squeue").write_text(f"#!/bin/sh\ncat {tmp_path}/queue 2>/dev/null\nexit 0\n")
     (programs / "squeue").chmod(0o755)
     monkeypatch.setenv("PATH", str(programs), prepend=os.pathsep)
@@ -194,7 +194,7 @@ def test_shared_items_stay_while_a_run_is_active(place: Place) -> None:
 
 
 def loading(path: str) -> Plan:
-    """Plan of a run that begins with that checkpoint."""
+    """Plan of a run that starts from that checkpoint."""
     return plan(CATALOG, replace(NEMOTRON, options=RunOptions(load_checkpoint=path)))
 
 
@@ -252,7 +252,7 @@ def test_a_checkpoint_that_a_suite_is_to_load_stays_before_its_runs_are_stored(p
 @pytest.mark.parametrize("upstream", [False, True])
 def test_items_used_by_another_profile_in_the_same_directory_stay(place: Place, upstream: bool) -> None:
     other = place.run("b", cluster="eos-b", job_state="RUNNING")
-    if upstream:  # where it writes is known once its launch has said it
+    if upstream:  # its folders are known after its launch reports them
         spec = UpstreamSpec(
             *("b", "e", "e", f"{place.install}/.llmb-tui/launches/b", "launch.sh", "bash", "", "", "", ""),
             (), "", "acct", "batch", 8, 8, "", "00:15:00", "0", (),
@@ -336,7 +336,7 @@ def test_links_are_not_listed_and_never_followed(place: Place) -> None:
 
 @pytest.mark.parametrize("path", ["images/linked", "images/linked/x", "images", "away/precious.sqsh", "../elsewhere"])
 def test_a_path_that_became_a_link_is_not_removed(place: Place, path: str) -> None:
-    """Between the listing and the removal; or a listing that lied."""
+    """The link appears between listing and removal, or the listing was wrong."""
     os.symlink(place.elsewhere, place.install / "away")
     os.symlink(place.elsewhere, place.install / "images" / "linked")
     if path == "images":

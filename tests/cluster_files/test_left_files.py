@@ -1,4 +1,4 @@
-"""Files of a run that may be fetched, whatever names a server reports."""
+"""Files of a run that may be fetched, for any names that a server reports."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_kind_by_name(name: str, kind: FileKind | None) -> None:
 def test_only_the_kinds_that_were_asked_for() -> None:
     parts = [FOLDER, file("./nsys_profile/p_1.nsys-rep"), file("./log-a.t_7_0.out", "3\n"), file("./launch.json")]
     left = parse_listing(parts, frozenset(("profile",)))
-    assert [(one.name, one.kind, one.size) for one in left.files] == [("nsys_profile/p_1.nsys-rep", "profile", 10)]
+    assert [(file.name, file.kind, file.size) for file in left.files] == [("nsys_profile/p_1.nsys-rep", "profile", 10)]
     assert left.left_out == ()
 
 
@@ -90,7 +90,7 @@ def test_a_folder_that_cannot_be_named_is_refused(folder: str) -> None:
 def test_of_a_folder_that_runs_share_only_the_files_of_the_jobs() -> None:
     parts = [FOLDER, file("./log-nemo_grok1_314b_512_48123.out"), file("./log-nemo_grok1_314b_512_148123.out")]
     left = parse_listing([*parts, file("./nsys/grok1_314b_fp8_512g_48123_0_0.nsys-rep")], ALL, ("48123",))
-    assert [one.name for one in left.files] == [
+    assert [file.name for file in left.files] == [
         "log-nemo_grok1_314b_512_48123.out", "nsys/grok1_314b_fp8_512g_48123_0_0.nsys-rep",
     ]  # fmt: skip
 

@@ -26,7 +26,7 @@ KERNELS = """60.0,6000000000,1200,5000000.0,4900000.0,1000,9000000,1.5,"void cut
 1.0,100000000,10,10000000.0,3000000.0,1000,9000000,1.5,b
 1.0,100000000,10,10000000.0,3000000.0,1000,9000000,1.5,c
 """
-# Takes the options that are given to nsys, and leaves the database that nsys leaves.
+# Accepts the options that the program passes to nsys, and leaves the database that nsys leaves.
 STAND_IN = """#!/bin/sh
 [ "$1 $2 $4 $5 $6 $7 $8" = "stats --report --format csv --output - --sqlite" ] || exit 1
 : > "$9"
@@ -41,7 +41,7 @@ esac
 
 @pytest.fixture
 def nsys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of the stand-in, the first of PATH; folders for a moment are made in `tmp`."""
+    """Folder of the stand-in, first in PATH; temporary folders are made in `tmp`."""
     (tmp_path / "tmp").mkdir()
     (tmp_path / "bin").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
@@ -56,7 +56,7 @@ def put(nsys: Path, text: str = BEFORE + HEAD + KERNELS, report: str = "cuda_gpu
 
 @pytest.mark.parametrize("report", ["cuda_gpu_kern_sum", "gpukernsum"])
 def test_a_summary_by_nsys_leaves_nothing_behind(nsys: Path, tmp_path: Path, report: str) -> None:
-    """6, 2.5, 1, 0.3, 0.1 and 0.1 s are 10 s, and 35 % of them NCCL's."""
+    """6, 2.5, 1, 0.3, 0.1 and 0.1 s are 10 s in total; 35 % of them are NCCL's."""
     put(nsys, report=report)
     summary = summarize(LocalConnection("here"), "/l/profile_1.nsys-rep")
     assert summary is not None

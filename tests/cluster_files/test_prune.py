@@ -1,4 +1,4 @@
-"""Local copies of logs go, and nothing that was said by them changes."""
+"""Removal of local copies of logs, which changes no result that was read from them."""
 
 from __future__ import annotations
 
@@ -189,12 +189,12 @@ def test_an_interrupted_removal_is_repeated(runs: Runs, monkeypatch: pytest.Monk
 
 
 class NoLogOfIt:
-    """A cluster that has forgotten the job, and that nobody asks for its log."""
+    """A cluster that has forgotten the job, and whose log is never requested."""
 
     profile = None
 
     def connect(self, prompter: object) -> None:
-        """It answers."""
+        """Succeed."""
 
     def look(self, _: object) -> dict[str, Job]:
         return {}
@@ -226,8 +226,8 @@ def test_a_damaged_remainder_is_reported(runs: Runs) -> None:
 
 
 def answer(runs: Runs, *words: str) -> Any:
-    done = verbs.run((*words, "--json"), verbs.environment(runs.directory.parents[1]))
-    return done.returncode, json.loads(done.stdout)
+    result = verbs.run((*words, "--json"), verbs.environment(runs.directory.parents[1]))
+    return result.returncode, json.loads(result.stdout)
 
 
 def test_the_verb_shows_first_removes_with_a_yes_and_the_lists_say_the_same(runs: Runs) -> None:

@@ -54,7 +54,7 @@ class Client:
         return transport
 
     def start(self, command: str) -> paramiko.Channel:
-        """Start a command; its channel."""
+        """Start a command and return its channel."""
         channel = self.transport.open_session(timeout=10)
         channel.settimeout(DEADLINE_S)
         channel.exec_command(command)
@@ -71,7 +71,7 @@ class Client:
         return Answer(code, out.decode(), err.decode())
 
     def submit(self, script: str, options: str = "") -> str:
-        """Queue a batch script that comes on stdin; the job's number."""
+        """Submit a batch script from stdin and return the job's number."""
         answer = self.run(f"sbatch --parsable {options}", script.encode())
         assert answer.code == 0, answer.err
         return answer.out.strip()
@@ -83,7 +83,7 @@ class Client:
         return self.run(f"cat on-node.{job}").out
 
     def state(self, job: str) -> str:
-        """State of a job in accounting, first word."""
+        """State of a job in accounting, its first word."""
         return self.accounting(job, "State").split()[0]
 
     def accounting(self, job: str, columns: str) -> str:
@@ -91,12 +91,12 @@ class Client:
         return self.run(f"sacct -X -n -P -j {job} -o {columns}").out.strip()
 
     def queue(self, columns: str) -> list[str]:
-        """Columns of each job that the controller knows."""
+        """Columns of each job in the controller's list."""
         listed = ",".join(f"{name}:|" for name in columns.split(","))
         return [line.rstrip("|") for line in self.run(f"squeue -h -t all -O '{listed}'").out.splitlines()]
 
     def wait_for_state(self, job: str, *states: str) -> None:
-        """Wait until the job is in one of the states, by its record: to ask Slurm again and again starts processes."""
+        """Wait for one of the states in the job's record; polling Slurm itself would start processes."""
         record = self.root / "slurm" / "jobs" / job / "job.json"
         until(lambda: json.loads(record.read_text())["state"] in states, f"job {job} to be {states}")
 

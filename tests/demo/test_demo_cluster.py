@@ -1,4 +1,4 @@
-"""`DemoCluster`: its folder, its profile, and coming back to it."""
+"""`DemoCluster`: its folder, its profile, and later starts."""
 
 from __future__ import annotations
 

@@ -120,9 +120,9 @@ def test_releases_from_25_05_on_print_the_throughput_one_step_late(client: Clien
     client.wait_for_state(job, "COMPLETED")
     lines = [line for line in task.log(job).read_text().splitlines() if line.startswith("Training")]
     assert "TFLOPS_per_GPU" not in lines[0]
-    found = re.search(r" \| TFLOPS_per_GPU: (\S+)$", lines[-1])
-    assert found
-    assert 490 < float(found[1]) < 505
+    result = re.search(r" \| TFLOPS_per_GPU: (\S+)$", lines[-1])
+    assert result
+    assert 490 < float(result[1]) < 505
 
 
 def test_a_cancelled_run_says_so_everywhere(cluster: DemoCluster, client: Client, make_task: MakeTask) -> None:

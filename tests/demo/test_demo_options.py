@@ -1,4 +1,4 @@
-"""The demo's Slurm offers what the program sends, all of it and nothing else."""
+"""The demo's Slurm accepts exactly the options that the program sends."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.kit.demo import fault
 GOLDEN = Path(__file__).parents[1] / "launch" / "golden"
 """Batch scripts as the program renders them."""
 
-# Keeps what a command was called with, and what it said.
+# Records the arguments and the stderr of each call.
 RECORDER = """#!/bin/sh
 "{real}" "$@" 2>"{log}.$$"; code=$?
 {{ printf '%s ' "{name}" "$@"; echo; cat "{log}.$$"; }} >>"{log}"
@@ -43,7 +43,7 @@ exit $code
 
 @pytest.fixture
 def record(cluster: DemoCluster) -> Path:
-    """All commands of Slurm's that were called, and their complaints."""
+    """Record of all calls of Slurm's commands, with their error output."""
     log = cluster.root / "record"
     for name in (*ACCOUNTING, *CLIENTS):
         command = cluster.root / "bin" / name
@@ -63,7 +63,7 @@ def session(cluster: DemoCluster) -> Iterator[SlurmCluster]:
 def test_all_that_is_sent_is_offered_and_all_that_is_offered_is_sent(
     cluster: DemoCluster, session: SlurmCluster, record: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("llmb_tui.launch.install.LOOK_EVERY_S", 0.4)  # each look starts programs
+    monkeypatch.setattr("llmb_tui.launch.install.LOOK_EVERY_S", 0.4)  # each check starts programs
     monkeypatch.setattr("llmb_tui.launch.install.ASK_SLURM_EVERY_S", 0.0)
     ask_everything(cluster, session)
     sent = record.read_text()
@@ -93,7 +93,7 @@ def test_all_that_is_sent_is_offered_and_all_that_is_offered_is_sent(
 
 
 def chained(cluster: DemoCluster) -> RunRequest:
-    """A run of a suite whose jobs wait for each other."""
+    """A run of a suite whose jobs run one after the other."""
     recipe = load_presets().recipe("nemotron4@25.04")
     return RunRequest(recipe, PLAN, cluster.profile, dependency="afterok:1")
 
@@ -122,8 +122,8 @@ def ask_everything(cluster: DemoCluster, session: SlurmCluster) -> None:
 
 
 def import_in_a_job(cluster: DemoCluster, session: SlurmCluster) -> None:
-    """Install on a cluster whose nodes alone have enroot."""
-    fault(cluster, "queue-wait", "900")  # long enough to be asked about
+    """Install on a cluster where only the compute nodes have enroot."""
+    fault(cluster, "queue-wait", "900")  # long enough for the queue to be checked
     (cluster.root / "bin" / "enroot").rename(cluster.root / "node-bin" / "enroot")
     request = RunRequest(load_presets().recipe("nemotron4@25.04"), PLAN, cluster.profile)
     installer = Installer(session, cluster.profile, direct_install(request))

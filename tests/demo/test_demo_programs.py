@@ -1,4 +1,4 @@
-"""Programs of the demo cluster that are not Slurm's: on its login node, on its nodes and in its containers."""
+"""Programs of the demo cluster other than Slurm's: on its login node, on its nodes and in its containers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ IMPORT = "enroot import --output {} --arch x86_64 docker://nvcr.io#nvidia/nemo:2
 
 @pytest.fixture
 def srun(cluster: DemoCluster) -> str:
-    """Begin of a command that runs in a container."""
+    """Start of a command that runs in a container."""
     image = cluster.root / "home" / "image.sqsh"
     image.write_bytes(b"hsqs")
     return f"srun --container-image={image}"

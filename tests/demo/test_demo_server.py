@@ -89,7 +89,7 @@ def test_large_input_goes_through_and_ends(client: Client) -> None:
 
 def test_unread_input_does_not_block(client: Client) -> None:
     channel = client.start("exec <&-; echo done")
-    with suppress(OSError):  # the command may end, and its channel be closed, before all was sent
+    with suppress(OSError):  # the command may end, and its channel may close, before all bytes are sent
         channel.sendall(b"x" * 500_000)
     assert channel.makefile("rb").read() == b"done\n"
 

@@ -1,4 +1,4 @@
-"""The simulated Slurm's commands: what they print and how they refuse. Texts are those of Slurm 22.05.8."""
+"""Output and error messages of the simulated Slurm's commands, in the words of Slurm 22.05.8."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FAILED = "sbatch: error: Batch job submission failed: "
 
 @pytest.fixture(scope="module")
 def asker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    """A client of a cluster that only says no."""
+    """Client for tests whose commands Slurm refuses."""
     with DemoCluster(tmp_path_factory.mktemp("refusing") / "demo", speed=SPEED) as cluster:
         client = Client(cluster.profile)
         client.run("printf '#!/bin/sh\\n' >script")
@@ -164,7 +164,7 @@ def test_the_times_of_a_job_agree(client: Client) -> None:
     job = client.submit("#!/bin/sh\nsleep 0.3\n")
     client.wait_for_state(job, "COMPLETED")
     submit, start = client.run("SLURM_TIME_FORMAT=%s squeue -h -t all -O 'SubmitTime:|,StartTime:|'").out.split("|")[:2]
-    assert int(start) - int(submit) > 44  # it waited its 45 seconds
+    assert int(start) - int(submit) > 44  # the full 45 seconds have passed
     elapsed = int(client.accounting(job, "ElapsedRaw"))
     assert elapsed > 0.3 * SPEED
     (used,) = client.queue("TimeUsed")

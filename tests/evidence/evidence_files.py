@@ -1,4 +1,4 @@
-"""Archives taken apart and put together again, with the tools that everybody has."""
+"""Archives unpacked and packed again, with common tools."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ else:
     from backports import zstd
 
 SEAL = 40
-"""Bytes behind the frame."""
+"""Number of bytes after the frame."""
 
 
 def tar_of(archive: bytes) -> bytes:
@@ -29,25 +29,25 @@ def tar_of(archive: bytes) -> bytes:
 
 
 def packed(tar: bytes, *, checksum: bool = True) -> bytes:
-    """A tar file as an archive whose own sum is right."""
+    """Archive of a tar file, with a correct checksum of its own."""
     options: dict[Any, int] = {zstd.CompressionParameter.checksum_flag: int(checksum)}
     frame = zstd.compress(tar, options=options)
     return sealed(frame)
 
 
 def sealed(frame: bytes) -> bytes:
-    """Bytes with the sum behind them."""
+    """Frame with its checksum appended."""
     return frame + b"\x5e\x2a\x4d\x18" + (32).to_bytes(4, "little") + hashlib.sha256(frame).digest()
 
 
 def members(tar: bytes) -> list[tuple[tarfile.TarInfo, bytes]]:
-    """Each head with its content."""
+    """Headers of the tar file, each with its content."""
     with tarfile.open(fileobj=io.BytesIO(tar)) as file:
         return [(info, (file.extractfile(info) or io.BytesIO()).read()) for info in file]
 
 
 def tar_with(contents: list[tuple[tarfile.TarInfo, bytes]]) -> bytes:
-    """A tar file of these."""
+    """Tar file with these members."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.GNU_FORMAT) as file:
         for info, data in contents:
@@ -57,7 +57,7 @@ def tar_with(contents: list[tuple[tarfile.TarInfo, bytes]]) -> bytes:
 
 
 def forged(archive: Path, folder: Path, change: Callable[[Path], None]) -> Path:
-    """The archive with something else in it, and with sums that are right for it."""
+    """Archive with changed content and correct checksums."""
     inside = folder / "inside"
     inside.mkdir(parents=True)
     manifest = unpack(archive, inside)
@@ -66,7 +66,7 @@ def forged(archive: Path, folder: Path, change: Callable[[Path], None]) -> Path:
 
 
 def written(manifest: Manifest, inside: Path, file: Path) -> Path:
-    """An archive of a folder with new sums."""
+    """Archive of a folder with new checksums."""
     found = {member.name: Member(member.name, *sum_of(inside / member.name)) for member in manifest.members}
     presets = tuple(replace(preset, sha256=found[preset.name].sha256) for preset in manifest.presets)
     with file.open("wb") as out:

@@ -1,4 +1,4 @@
-"""Runs that are over, as they lie in a state directory, with genuine batch scripts."""
+"""Finished runs, as a state directory has them, with real batch scripts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NODES = f"{NODE}[0101-0108]"
 ACCOUNTED = 1_760_000_500.0
 GOLDEN = Path(__file__).parents[1] / "launch" / "golden"
 SITE = replace(PROFILE, host=HOST, user=USER)
-"""The cluster of the golden scripts."""
+"""Cluster of the golden scripts."""
 
 
 def log_text(seconds: float = 1.98, steps: int = 50) -> str:
@@ -62,7 +62,7 @@ def accounting_text(run: Run) -> str:
 
 
 class Laptop:
-    """One operator's memory of runs."""
+    """State directory of one operator."""
 
     def __init__(self, folder: Path) -> None:
         self.places = UserPaths(folder / "config", folder / "state")
@@ -104,9 +104,9 @@ class Laptop:
         return run
 
     def exporter(self) -> Exporter:
-        """Of this memory."""
+        """Exporter for the runs in this directory."""
         return Exporter(self.runs, [SITE], self.places.presets, threshold=0.95)
 
     def export(self, file: Path, *run_ids: str, anonymous: bool = False) -> Manifest:
-        """An archive of these runs."""
+        """Export these runs to an archive."""
         return self.exporter().export(run_ids or (RUN_ID,), file, anonymous=anonymous)

@@ -1,4 +1,4 @@
-"""Names are replaced, and texts that only resemble names are not."""
+"""Names are replaced; texts that only resemble names are kept."""
 
 from __future__ import annotations
 

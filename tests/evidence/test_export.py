@@ -106,7 +106,9 @@ def test_missing_evidence_is_named(laptop: Laptop, tmp_path: Path) -> None:
     ]
     verification = verify(tmp_path / "a.tar.zst")
     assert verification.agrees
-    findings = {one.run: one for one in verification.findings if one.what == "numbers and verdict against log"}
+    findings = {
+        finding.run: finding for finding in verification.findings if finding.what == "numbers and verdict against log"
+    }
     assert (findings[RUN_ID].outcome, findings["pruned"].outcome) == ("agrees", "unknown")
     assert verification.results["pruned"]["step_time_s"] == 2.02
 
@@ -198,7 +200,7 @@ def test_an_unreadable_log_is_reported_for_that_log(
 
 
 def taken(target: Path) -> Callable[[str, Path], None]:
-    """Somebody else takes the name at the last moment."""
+    """Another program creates the file at the last moment."""
 
     def link(_: str, to: Path) -> None:
         target.write_text("somebody else's")
@@ -340,23 +342,23 @@ def test_names_addresses_and_homes_are_replaced_in_all_files_alike(laptop: Lapto
     file = tmp_path / "a.tar.zst"
     manifest = laptop.export(file, RUN_ID, "second", anonymous=True)
     assert manifest.anonymous
-    found = contents(file)
-    everything = b"\n".join(found.values()).decode()
+    files = contents(file)
+    everything = b"\n".join(files.values()).decode()
     for name in (USER, NODE, HOST, "login7", "hpc.example", "10.31.4.17", "fe80::", '"eos"', "eos-slurm"):
         assert name not in everything, name
-    log = found[f"runs/{RUN_ID}/log"].decode()
+    log = files[f"runs/{RUN_ID}/log"].decode()
     assert "HOSTNAME=host-1\nUSER=user-1\nHOME=/home/user-1\nhost-1:4242" in log
     assert "told to mail-1" in log
-    assert "9.1.0.70" in log, "a version is no address"
-    assert found["runs/second/log"] == found[f"runs/{RUN_ID}/log"]
-    accounting = found[f"runs/{RUN_ID}/accounting.txt"].decode()
+    assert "9.1.0.70" in log, "a version is not an address"
+    assert files["runs/second/log"] == files[f"runs/{RUN_ID}/log"]
+    accounting = files[f"runs/{RUN_ID}/accounting.txt"].decode()
     assert "|user-1|" in accounting
     assert "host-1,host-2,host-3" in accounting
-    assert json.loads(found[f"runs/{RUN_ID}/run.json"])["cluster"] == "cluster-1"
+    assert json.loads(files[f"runs/{RUN_ID}/run.json"])["cluster"] == "cluster-1"
     verification = verify(file)
     assert verification.agrees
     assert verification.results[RUN_ID]["step_time_s"] == 2.02
-    assert any(one.what == "anonymous" for one in verification.findings)
+    assert any(finding.what == "anonymous" for finding in verification.findings)
 
 
 @pytest.mark.parametrize(("transport", "outcome"), [("IB/0/GDRDMA", "ok"), ("Socket/0", "failed")])
@@ -367,9 +369,9 @@ def test_an_anonymous_archive_has_the_network_lines_of_its_run_and_checks_them(
     lines = f"== rhea0301\nrhea0301:12:90 [0] NCCL INFO Channel 00/0 : 7[7] -> 8[0] [send] via NET/{transport}\n"
     (laptop.runs.folder(run.id) / "network.txt").write_text(lines)
     laptop.export(file, anonymous=True)
-    found = contents(file)
-    assert not [name for name, data in found.items() if b"rhea0301" in data]
-    kept = found[f"runs/{RUN_ID}/network.txt"].decode()
+    files = contents(file)
+    assert not [name for name, data in files.items() if b"rhea0301" in data]
+    kept = files[f"runs/{RUN_ID}/network.txt"].decode()
     alias = kept.splitlines()[0].removeprefix("== ")
     assert kept == lines.replace("rhea0301", alias)
     verification = verify(file)
@@ -386,7 +388,7 @@ def test_nodes_that_a_run_was_kept_from_are_replaced_too(laptop: Laptop, tmp_pat
 
 def test_the_numbers_are_json_that_everybody_reads(laptop: Laptop, tmp_path: Path) -> None:
     def refuse(word: str) -> None:
-        raise AssertionError(f"{word} is no JSON")
+        raise AssertionError(f"{word} is not JSON")
 
     laptop.add(log=re.sub(r"reduced_train_loss: [\d.]+", "reduced_train_loss: nan", log_text()))
     laptop.export(tmp_path / "a.tar.zst")
@@ -413,10 +415,10 @@ def test_names_are_replaced_in_a_persons_own_preset_too(laptop: Laptop, tmp_path
     laptop.export(tmp_path / "a.tar.zst")
     assert contents(tmp_path / "a.tar.zst")["presets/nemotron4-25.99.toml"].decode() == words + own
     laptop.export(tmp_path / "b.tar.zst", anonymous=True)
-    found = contents(tmp_path / "b.tar.zst")
-    assert found["presets/nemotron4-25.99.toml"].decode() == "# by mail-2, from /home/user-1 on host-9\n" + own
-    assert found["presets/constraints/nemo-25.04.txt"] == b"# of user-1\nnumpy==1.26.4\n"
-    findings = {one.what: one.outcome for one in verify(tmp_path / "b.tar.zst").findings}
+    files = contents(tmp_path / "b.tar.zst")
+    assert files["presets/nemotron4-25.99.toml"].decode() == "# by mail-2, from /home/user-1 on host-9\n" + own
+    assert files["presets/constraints/nemo-25.04.txt"] == b"# of user-1\nnumpy==1.26.4\n"
+    findings = {finding.what: finding.outcome for finding in verify(tmp_path / "b.tar.zst").findings}
     assert (findings["preset's hash"], findings["settings against preset"]) == ("agrees", "agrees")
 
 
@@ -454,7 +456,7 @@ def test_a_name_that_is_a_word_of_the_log_stops_the_anonymous_export(laptop: Lap
 def test_a_name_that_is_a_word_of_the_preset_stops_the_anonymous_export(
     laptop: Laptop, tmp_path: Path, profile: SlurmProfile, where: str
 ) -> None:
-    """Otherwise `verify` would reject what is honest."""
+    """Without the refusal, `verify` would reject an honest archive."""
     laptop.add(profile=profile)
     exporter = Exporter(laptop.runs, [profile], laptop.places.presets, threshold=0.95)
     with pytest.raises(LlmbError, match="would change its content") as caught:
@@ -477,15 +479,15 @@ def test_a_name_that_is_a_word_of_the_suites_document_stops_the_anonymous_export
 
 
 class Verbs:
-    """The verbs of one person."""
+    """The command line of one user."""
 
     def __init__(self, home: Path) -> None:
         self._variables = verbs.environment(home)
 
     def __call__(self, *words: str) -> SimpleNamespace:
-        done = verbs.run(words, self._variables)
-        document = json.loads(done.stdout.splitlines()[-1]) if "--json" in words else None
-        return SimpleNamespace(code=done.returncode, out=done.stdout, err=done.stderr, json=document)
+        result = verbs.run(words, self._variables)
+        document = json.loads(result.stdout.splitlines()[-1]) if "--json" in words else None
+        return SimpleNamespace(code=result.returncode, out=result.stdout, err=result.stderr, json=document)
 
 
 def test_the_verbs(laptop: Laptop, tmp_path: Path) -> None:
@@ -493,17 +495,17 @@ def test_the_verbs(laptop: Laptop, tmp_path: Path) -> None:
     laptop.add("slow", log_text(2.4))
     laptop.add("failed", log_text(steps=9), state="FAILED", accounted=False)
     run, file = Verbs(tmp_path), str(tmp_path / "a.tar.zst")
-    done = run("export", RUN_ID, "slow", "failed", "-o", file, "--json")
-    assert (done.code, done.json["runs"], done.json["anonymous"]) == (0, [RUN_ID, "slow", "failed"], False)
-    assert done.json["bytes"] == os.path.getsize(file)
-    assert [(one["id"], one["what"]) for one in done.json["missing"]] == [("failed", "accounting")]
+    result = run("export", RUN_ID, "slow", "failed", "-o", file, "--json")
+    assert (result.code, result.json["runs"], result.json["anonymous"]) == (0, [RUN_ID, "slow", "failed"], False)
+    assert result.json["bytes"] == os.path.getsize(file)
+    assert [(one["id"], one["what"]) for one in result.json["missing"]] == [("failed", "accounting")]
     again = run("export", RUN_ID, "-o", file)
     assert (again.code, "not overwritten" in again.err) == (1, True)
     assert run("export", "nosuchrun", "-o", f"{file}.2").code == 1
 
     checked = run("verify", file, "--json")
-    assert (checked.code, checked.json["agrees"]) == (0, True), "whatever the verdicts are"
-    assert [one["verdict"] and one["verdict"]["result"] for one in checked.json["runs"]] == ["PASS", "FAIL", None]
+    assert (checked.code, checked.json["agrees"]) == (0, True), "with any verdicts"
+    assert [run["verdict"] and run["verdict"]["result"] for run in checked.json["runs"]] == ["PASS", "FAIL", None]
     assert "not forgery" in checked.json["caveat"]
     text = run("verify", file)
     assert "Every check that is possible agrees." in text.out
@@ -569,10 +571,10 @@ def test_a_missing_temporary_directory_is_named(
 
     monkeypatch.setattr("tempfile.mkdtemp", none)
     for words in (("export", RUN_ID, "-o", str(tmp_path / "b.tar.zst")), ("verify", str(tmp_path / "a.tar.zst"))):
-        done = Verbs(tmp_path)(*words, "--json")
-        assert done.code == 2
-        assert "No usable temporary directory found" in done.json["error"]["why"]
-        assert "TMPDIR" in done.json["error"]["fix"]
+        result = Verbs(tmp_path)(*words, "--json")
+        assert result.code == 2
+        assert "No usable temporary directory found" in result.json["error"]["why"]
+        assert "TMPDIR" in result.json["error"]["fix"]
 
 
 def test_a_suite_is_exported_with_its_document_and_all_of_its_runs(laptop: Laptop, tmp_path: Path) -> None:
@@ -582,9 +584,9 @@ def test_a_suite_is_exported_with_its_document_and_all_of_its_runs(laptop: Lapto
     laptop.add()
     laptop.add("slow", log_text(2.4))
     run, file = Verbs(tmp_path), str(tmp_path / "a.tar.zst")
-    done = run("export", suite.id, "slow", "-o", file, "--anonymous", "--json")
-    assert (done.code, done.json["runs"], done.json["suites"]) == (0, [RUN_ID, "slow"], [suite.id])
+    result = run("export", suite.id, "slow", "-o", file, "--anonymous", "--json")
+    assert (result.code, result.json["runs"], result.json["suites"]) == (0, [RUN_ID, "slow"], [suite.id])
     assert json.loads(contents(Path(file))[f"suites/{suite.id}.json"])["cluster"] == "cluster-1"
-    found = {one["what"]: one for one in run("verify", file, "--json").json["findings"]}
-    assert found[f"runs of suite {suite.id}"]["outcome"] == "unknown"
-    assert "2 of its 3 runs are in the archive: 1 FAIL, 1 PASS." in found[f"runs of suite {suite.id}"]["found"]
+    findings = {finding["what"]: finding for finding in run("verify", file, "--json").json["findings"]}
+    assert findings[f"runs of suite {suite.id}"]["outcome"] == "unknown"
+    assert "2 of its 3 runs are in the archive: 1 FAIL, 1 PASS." in findings[f"runs of suite {suite.id}"]["found"]

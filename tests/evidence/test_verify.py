@@ -1,4 +1,4 @@
-"""Archives that are whole pass, whatever the verdicts; what was changed, added, taken away or made up is found."""
+"""Verification: complete archives pass with any verdicts; changed, added, removed and invented content is detected."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tests.launch.launch_cases import ROWS, RUN_ID
 from tests.launch.runai.workload_cases import SMALL, intent, request_of
 
 OTHER_VARIANT = Selection("nemotron4-340b", "25.12", "340b", "h100", "fp8", 256)
-"""A configuration whose value of another release was measured with another variant of FP8."""
+"""A configuration whose value from another release was measured with another variant of FP8."""
 FITTED = replace(OTHER_VARIANT, gpu="b200", dtype="bf16")
 _LOG = f"runs/{RUN_ID}/log"
 Tar = list[tuple[tarfile.TarInfo, bytes]]
@@ -69,7 +69,7 @@ def single(laptop: Laptop, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def refusal(data: bytes, folder: Path) -> str:
-    """Why bytes are no archive."""
+    """Reason for which bytes are refused as an archive."""
     file = folder / "tampered.tar.zst"
     file.write_bytes(data)
     with pytest.raises(ArchiveError) as caught:
@@ -79,9 +79,13 @@ def refusal(data: bytes, folder: Path) -> str:
 
 
 def differing(file: Path, run_id: str = RUN_ID) -> set[str]:
-    """Checks of an archive's run that do not agree."""
+    """Checks of an archive's run that fail."""
     verification = verify(file)
-    return {one.what for one in verification.findings if one.outcome == "differs" and one.run in (run_id, "")}
+    return {
+        finding.what
+        for finding in verification.findings
+        if finding.outcome == "differs" and finding.run in (run_id, "")
+    }
 
 
 def test_honest_archives_pass(laptop: Laptop, tmp_path: Path, print_at_end: Callable[[str], None]) -> None:
@@ -98,9 +102,9 @@ def test_honest_archives_pass(laptop: Laptop, tmp_path: Path, print_at_end: Call
 
 def test_findings_of_a_verification(archive: Path) -> None:
     verification = verify(archive)
-    outcomes = Counter(one.outcome for one in verification.findings)
+    outcomes = Counter(finding.outcome for finding in verification.findings)
     assert outcomes["differs"] == 0
-    findings = {(one.run, one.what): one for one in verification.findings}
+    findings = {(finding.run, finding.what): finding for finding in verification.findings}
     assert findings[RUN_ID, "preset against this program's"].words == "nemotron4@25.04 is the same in this program."
     assert findings[RUN_ID, "expected step time"].words == "1.98 s (published), as in this program."
     for what in ("numbers and verdict against log", "settings against preset", "script against settings"):
@@ -117,7 +121,7 @@ def test_a_run_of_runai_is_compared_with_its_request(tmp_path: Path) -> None:
     (laptop.runs.folder(run.id) / "log").write_text(log_text())
     laptop.export(tmp_path / "a.tar.zst", run.id, anonymous=True)
     verification = verify(tmp_path / "a.tar.zst")
-    findings = {one.what: one.outcome for one in verification.findings}
+    findings = {finding.what: finding.outcome for finding in verification.findings}
     assert (findings["settings against preset"], findings["script against settings"]) == ("agrees", "agrees")
     other = forged(
         tmp_path / "a.tar.zst", tmp_path / "f", lambda inside: edit(inside, "script.sh", "nemo:25", "nemo:26")
@@ -128,9 +132,11 @@ def test_a_run_of_runai_is_compared_with_its_request(tmp_path: Path) -> None:
 def test_a_record_with_the_settings_of_another_procedure_is_found() -> None:
     run, script = intent(request_of(SMALL))
     preset = builtin_dir() / "llama3.1-25.04.toml"
-    found = {one.what: one for one in PresetCheck().findings(replace(run, procedure="direct"), script, preset)}
-    assert found["script against settings"].outcome == "differs"
-    assert "another launch method" in found["script against settings"].words
+    findings = {
+        finding.what: finding for finding in PresetCheck().findings(replace(run, procedure="direct"), script, preset)
+    }
+    assert findings["script against settings"].outcome == "differs"
+    assert "another launch method" in findings["script against settings"].words
 
 
 def test_runs_started_by_nvidias_tools_pass_and_unknown_facts_are_named(tmp_path: Path) -> None:
@@ -146,7 +152,7 @@ def test_runs_started_by_nvidias_tools_pass_and_unknown_facts_are_named(tmp_path
     laptop.export(tmp_path / "a.tar.zst", RUN_ID, "adopted", anonymous=True)
     verification = verify(tmp_path / "a.tar.zst")
     assert verification.agrees
-    findings = {(one.run, one.what): one.outcome for one in verification.findings}
+    findings = {(finding.run, finding.what): finding.outcome for finding in verification.findings}
     assert findings[RUN_ID, "script against settings"] == findings[RUN_ID, "accounting against record"] == "agrees"
     for run_id in (RUN_ID, "adopted"):
         assert (
@@ -157,16 +163,16 @@ def test_runs_started_by_nvidias_tools_pass_and_unknown_facts_are_named(tmp_path
 
 
 def test_another_threshold_is_reported(laptop: Laptop, archive: Path, tmp_path: Path) -> None:
-    assert not [one for one in verify(archive).findings if one.what == "threshold"]
+    assert not [finding for finding in verify(archive).findings if finding.what == "threshold"]
     lenient = Exporter(laptop.runs, [SITE], laptop.places.presets, threshold=0.5)
     lenient.export(["slow"], tmp_path / "a.tar.zst")
     verification = verify(tmp_path / "a.tar.zst")
     assert verification.results["slow"]["verdict"]["result"] == "PASS"
-    (words,) = [one.words for one in verification.findings if one.what == "threshold"]
+    (words,) = [finding.words for finding in verification.findings if finding.what == "threshold"]
     assert words == "Its verdicts pass from a ratio of 0.5 on; the default is 0.95."
 
 
-# What was changed and has right sums again.
+# Changed content with correct checksums.
 
 
 def edit(inside: Path, name: str, old: str, new: str) -> None:
@@ -300,14 +306,14 @@ ALTERED: dict[str, tuple[Selection, dict[str, Any], set[str]]] = {
 
 @pytest.mark.parametrize("name", ALTERED)
 def test_an_expectation_that_was_altered_before_the_export_is_found(laptop: Laptop, tmp_path: Path, name: str) -> None:
-    """All that was worked out by it follows again, so that only the preset tells."""
+    """All values derived from it are consistent, so only the preset reveals the change."""
     selection, changes, found = ALTERED[name]
     run = laptop.add("altered", selection=selection)
     assert run.plan.estimate is not None
     plan = replace(run.plan, estimate=replace(run.plan.estimate, **changes))
     laptop.runs.save(replace(run, plan=plan))
     laptop.export(tmp_path / "a.tar.zst", "altered")
-    of_another_script = {"script against settings"}  # the laptop's is that of Nemotron4
+    of_another_script = {"script against settings"}  # the laptop's script is for Nemotron4
     assert differing(tmp_path / "a.tar.zst", "altered") - of_another_script == found
 
 
@@ -315,11 +321,11 @@ def test_missing_evidence_is_found_even_if_the_manifest_conceals_it(laptop: Lapt
     laptop.export(tmp_path / "a.tar.zst", RUN_ID, "failed")
     (tmp_path / "inside").mkdir()
     manifest = unpack(tmp_path / "a.tar.zst", tmp_path / "inside")
-    kept = tuple(one for one in manifest.members if one.name != f"runs/{RUN_ID}/accounting.txt")
+    kept = tuple(member for member in manifest.members if member.name != f"runs/{RUN_ID}/accounting.txt")
     concealed = written(replace(manifest, members=kept, missing=()), tmp_path / "inside", tmp_path / "b.tar.zst")
-    findings = [one for one in verify(concealed).findings if one.what == "accounting"]
-    assert [(one.run, one.outcome) for one in findings] == [(RUN_ID, "unknown"), ("failed", "unknown")]
-    assert all(one.words.startswith("Missing. ") for one in findings)
+    findings = [finding for finding in verify(concealed).findings if finding.what == "accounting"]
+    assert [(finding.run, finding.outcome) for finding in findings] == [(RUN_ID, "unknown"), ("failed", "unknown")]
+    assert all(finding.words.startswith("Missing. ") for finding in findings)
 
 
 def slower_preset(inside: Path) -> None:
@@ -355,7 +361,7 @@ def comment(path: Path) -> None:
     path.write_text(path.read_text() + "\n# told\n")
 
 
-# What damages it.
+# Damage to an archive.
 
 
 def flip_bit(data: bytes, random_: random.Random) -> bytes:
@@ -451,25 +457,27 @@ KINDS: dict[str, tuple[int, Callable[[bytes, random.Random], bytes]]] = {
 def test_every_tampered_archive_is_found(archive: Path, tmp_path: Path, print_at_end: Callable[[str], None]) -> None:
     data = archive.read_bytes()
     assert packed(tar_of(data))[:4] == data[:4]
-    found = Counter[str]()
+    detected = Counter[str]()
     for kind, (times, tamper) in KINDS.items():
         for seed in range(times):
             tampered = tamper(data, random.Random(f"{kind} {seed}"))
             assert tampered != data
             assert refusal(tampered, tmp_path), (kind, seed)
-            found[kind] += 1
-    print_at_end(f"tampered archives that were found: {found.total()} of {sum(times for times, _ in KINDS.values())}")
-    print_at_end(", ".join(f"{kind} {count}" for kind, count in found.items()))
+            detected[kind] += 1
+    print_at_end(
+        f"tampered archives that were found: {detected.total()} of {sum(times for times, _ in KINDS.values())}"
+    )
+    print_at_end(", ".join(f"{kind} {count}" for kind, count in detected.items()))
 
 
 def test_an_archive_packed_by_the_test_is_accepted(archive: Path, tmp_path: Path) -> None:
-    """So that what was refused above was refused for what was done to it."""
+    """The refusals above are caused by the damage, not by the way in which the tests pack."""
     (tmp_path / "again.tar.zst").write_bytes(packed(tar_with(members(tar_of(archive.read_bytes())))))
     assert verify(tmp_path / "again.tar.zst").agrees
 
 
 def archive_with_manifest_size(size: int) -> bytes:
-    """An archive whose first head says that a manifest of this size follows."""
+    """Archive whose first header announces a manifest of this size."""
     info = tarfile.TarInfo("manifest.json")
     info.size, info.mode = size, 0o600
     return packed(info.tobuf(tarfile.GNU_FORMAT) + b"\0" * 4096)
@@ -546,7 +554,7 @@ def test_a_foreign_manifest_is_rejected(archive: Path, tmp_path: Path, changes: 
 
 
 def test_a_bomb_is_not_unpacked(archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither one whose manifest is honest about it nor one that goes on behind what the manifest says."""
+    """Refused with a manifest that states the true size, and with content that exceeds the manifest's size."""
     inside = tmp_path / "inside"
     inside.mkdir()
     manifest = unpack(archive, inside)
@@ -578,12 +586,12 @@ def test_a_bomb_is_not_unpacked(archive: Path, tmp_path: Path, monkeypatch: pyte
 
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE, tarfile.DIRTYPE])
 def test_a_missing_file_is_named(archive: Path, tmp_path: Path, kind: bytes) -> None:
-    found = members(tar_of(archive.read_bytes()))
-    at = next(index for index, (info, _) in enumerate(found) if info.name == _LOG)
-    info = found[at][0]
+    contents = members(tar_of(archive.read_bytes()))
+    at = next(index for index, (info, _) in enumerate(contents) if info.name == _LOG)
+    info = contents[at][0]
     info.type, info.size, info.linkname = kind, 0, "/etc/passwd" if kind in (tarfile.SYMTYPE, tarfile.LNKTYPE) else ""
-    found[at] = info, b""
-    why = refusal(packed(tar_with(found)), tmp_path)
+    contents[at] = info, b""
+    why = refusal(packed(tar_with(contents)), tmp_path)
     assert re.search(rf"{_LOG}/? is a (symbolic link|hard link|device|pipe|directory)", why), why
 
 
@@ -619,7 +627,7 @@ def test_nothing_is_left_behind_and_nothing_of_this_machine_is_asked(
 
 
 def golden_run(row: tuple[str, str, str, str, int], profile: SlurmProfile = SITE, **more: Any) -> Run:
-    """The run that a golden script was rendered for."""
+    """The run for which a golden script was rendered."""
     recipe, size, gpu, dtype, scale = row
     workload, release = recipe.split("@")
     selection = Selection(workload, release, size, gpu, dtype, scale, **more)
@@ -649,11 +657,13 @@ def test_genuine_scripts_of_every_recipe_agree_with_their_presets(preset_check: 
     run, script = GOLDEN_RUNS[name], (GOLDEN / f"{name}.sh").read_text()
     selection = run.plan.selection
     preset = builtin_dir() / f"{selection.workload}-{selection.release}.toml"
-    found = {one.what: (one.outcome, one.words) for one in preset_check.findings(run, script, preset)}
-    assert {outcome for outcome, _ in found.values()} == {"agrees"}, found
+    findings = {
+        finding.what: (finding.outcome, finding.words) for finding in preset_check.findings(run, script, preset)
+    }
+    assert {outcome for outcome, _ in findings.values()} == {"agrees"}, findings
     other = "nemotron4-25.04.sh" if name != "nemotron4-25.04" else "llama3.1-25.04.sh"
     others = preset_check.findings(run, (GOLDEN / other).read_text(), preset)
-    wrong = {one.what for one in others if one.outcome == "differs"}
+    wrong = {other.what for other in others if other.outcome == "differs"}
     assert wrong == {"script against settings"}
 
 
@@ -672,4 +682,4 @@ def test_an_archive_agrees_whether_or_not_it_has_the_versions_of_the_container(
     preset = tmp_path / "nemotron4-25.04.toml"
     preset.write_text(text if preset_has == "versions" else text.replace(table[0], ""))
     shutil.copytree(builtin_dir() / "constraints", tmp_path / "constraints")
-    assert {one.outcome for one in preset_check.findings(run, script, preset)} == {"agrees"}
+    assert {finding.outcome for finding in preset_check.findings(run, script, preset)} == {"agrees"}

@@ -1,4 +1,4 @@
-"""No room is outside a wall because somebody forgot to name it there."""
+"""Every package is covered by the import contracts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ALLOWED = {
     "only fit knows numpy": {"fit", "cli"},
     "nothing but cli imports demo": {"cli", "demo"},
 }
-"""Rooms that a contract leaves out, by its name."""
+"""Packages that a contract leaves out, by the contract's name."""
 
 
 def rooms() -> set[str]:
@@ -40,7 +40,7 @@ def test_a_contract_holds_for_every_room_that_it_does_not_allow(name: str) -> No
 
 
 def test_no_circle_is_allowed_in_any_folder_of_the_package() -> None:
-    """The contract goes down from the package into every folder, and leaves none out: a new folder is in it."""
+    """The contract covers every folder of the package, including new ones."""
     (contract,) = (contract for contract in CONTRACTS if contract["type"] == "acyclic_siblings")
     deepest = max(len(path.relative_to(PACKAGE).parts) for path in PACKAGE.rglob("*.py"))
     assert contract["ancestors"] == ["llmb_tui"]

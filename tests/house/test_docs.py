@@ -1,4 +1,4 @@
-"""The program accepts the commands and files that the docs and its own messages show; the targets and links exist."""
+"""The program accepts the commands and files in the docs and in its own messages; the targets and links exist."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 EXAMPLE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SPAN = re.compile(r"`([^`]+)`")
 ITEM = "ngc"
-"""Stands for what a message fills in, and for an argument that a sentence leaves out; the name of a key, too."""
+"""Placeholder for values that messages insert and arguments that sentences omit; also the name of an API key."""
 
 
 def examples(page: Path, language: str) -> list[str]:
@@ -30,19 +30,19 @@ def examples(page: Path, language: str) -> list[str]:
 
 
 def lines(page: Path) -> Iterator[str]:
-    """The commands of the page's shell examples, each without its comment."""
+    """Commands of the page's shell examples, each without its comment."""
     for example in examples(page, "sh"):
         for line in example.splitlines():
             yield from (command.strip() for command in line.partition(" #")[0].split(";") if command.strip(" #"))
 
 
 def spans(text: str) -> list[str]:
-    """What is written between backticks, each as one line."""
+    """Texts between backticks, each as one line."""
     return [" ".join(span.split()) for span in SPAN.findall(EXAMPLE.sub("", text))]
 
 
 def messages() -> Iterator[str]:
-    """The texts in the program's source; what an f-string fills in is one word."""
+    """Texts in the program's source; each value that an f-string inserts is one word."""
     for file in sorted((ROOT / "llmb_tui").rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.JoinedStr):
@@ -52,12 +52,12 @@ def messages() -> Iterator[str]:
 
 
 def words(command: str) -> list[str]:
-    """The arguments; what may be left out is given, and `…` is nothing."""
+    """Arguments of a command, with optional ones included and `…` removed."""
     return [word for word in shlex.split(re.sub(r"[][]", "", command)[len("llmb-tui ") :]) if word != "…"]
 
 
 def accepts(arguments: list[str]) -> None:
-    """Raises LlmbError for what the parser refuses; after `--help` and `--version` the parser exits."""
+    """Parse the arguments; LlmbError if the parser refuses them. After `--help` and `--version` the parser exits."""
     with contextlib.suppress(SystemExit):
         parser().parse_args(arguments)
 
@@ -107,7 +107,7 @@ MENTIONED = sorted(
 
 @pytest.mark.parametrize("command", MENTIONED)
 def test_every_command_of_a_sentence_is_parsed(command: str) -> None:
-    """A sentence may leave out what every such command needs, such as the file of `llmb-tui verify`."""
+    """A sentence may omit arguments that every such command needs, such as the file of `llmb-tui verify`."""
     given = words(command)
     if len(given) == 1:
         given.append("--help")
@@ -152,7 +152,7 @@ ANCHOR = re.compile(r"\]\(([^)#:]*)#([^)]+)\)")
 
 
 def anchors(page: Path) -> set[str]:
-    """Anchors of a page's headings, as GitHub makes them."""
+    """Anchors of a page's headings, as GitHub generates them."""
     headings = re.findall(r"^#+ (.*)$", EXAMPLE.sub("", page.read_text()), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -173,11 +173,11 @@ def test_the_files_of_the_docs_are_valid(tmp_path: Path) -> None:
         "settings": config / "config.toml",
         "suites": tmp_path / "weekly.toml",
     }
-    found = {page.stem: examples(page, "toml") for page in PAGES if examples(page, "toml")}
-    assert {name: len(texts) for name, texts in found.items()} == dict.fromkeys(places, 1)
+    texts_of = {page.stem: examples(page, "toml") for page in PAGES if examples(page, "toml")}
+    assert {name: len(texts) for name, texts in texts_of.items()} == dict.fromkeys(places, 1)
     for name, place in places.items():
         place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(found[name][0])
+        place.write_text(texts_of[name][0])
 
     variables = verbs.environment(tmp_path)
     validated = verbs.run(("config", "validate"), variables)

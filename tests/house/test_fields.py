@@ -1,4 +1,4 @@
-"""What can be set of a run is described in one table. Nothing else lists it: a new option is a row there."""
+"""Every setting of a run has a row in one table. No other code lists the settings: a new option is a new row."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from llmb_tui.wizard.steps import StepId
 from tests.wizard.wizard_states import state_of
 
 ROOT = Path(llmb_tui.__file__).parent
-# The table; the words of presets, which come before it; the variables of NVIDIA's own launcher, which are no fields.
+# The table; the words of presets, which are read before it; the variables of NVIDIA's launcher, which are not fields.
 LISTS = {ROOT / "plan/selection.py", ROOT / "catalog/settings.py", ROOT / "launch/llmb/import_run.py"}
 TYPED: dict[OptionKind, str] = {"number": "3", "switch": ON, "text": "00:10:00", "path": "/ckpt"}
 KINDS = {"str": ("name", "text", "path"), "int": ("number",), "bool": ("switch",)}
@@ -115,7 +115,7 @@ def test_a_field_goes_from_the_wizard_to_the_command_line_and_back(catalog: Cata
 
 @pytest.mark.parametrize("option", OPTIONS, ids=lambda one: one.name)
 def test_an_option_is_offered_by_the_wizard_and_named_in_the_review(catalog: Catalog, option: Field) -> None:
-    offered = [one.field for one in switches(catalog, with_defaults(catalog, Answers()))] + list(
+    offered = [switch.field for switch in switches(catalog, with_defaults(catalog, Answers()))] + list(
         option_refusals(catalog, with_defaults(catalog, Answers()))
     )
     assert offered.count(option.name) == 1
@@ -141,7 +141,7 @@ def test_no_module_lists_the_fields_again() -> None:
 
 
 def listed(tree: ast.Module) -> Iterator[tuple[int, set[str]]]:
-    """The names in each literal list of a module: strings, attributes of one thing, or words of one string."""
+    """Names in each literal list of a module: strings, attributes of one object, or words of one string."""
     for node in ast.walk(tree):
         if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
             yield node.lineno, set(filter(None, map(_name, node.elts)))

@@ -17,8 +17,8 @@ OWN_FORMATS = {
     ("launch/naming.py", "strftime"): "the time in a run's id",
     ("ui/screens/results.py", "strftime"): "the date in a file's name",
 }
-"""(file, format) outside `language/`, with the reason why it writes no quantity for people."""
-# Digits, thousands separators or a decimal presentation; a width, an alignment, bits and hexadecimal digits are none.
+"""(file, format) outside `language/`, with the reason why the output is not a quantity for people."""
+# Digits, thousands separators or a decimal presentation; widths, alignments, bits and hexadecimal digits do not count.
 _NUMBER = re.compile(r"[,_.]|[deEfFgGn%]$|strftime")
 _TEMPLATE = re.compile(r"\{[^{}]*:([^{}]*)\}")
 
@@ -39,7 +39,7 @@ def formats(source: str) -> Iterator[str]:
 
 
 def test_only_language_and_those_with_a_reason_format_numbers() -> None:
-    """`demo/` and `remote/` print what Slurm, Run:ai and the training print, digit by digit."""
+    """`demo/` and `remote/` print the same digits as Slurm, Run:ai and the training."""
     found = {
         (str(path.relative_to(PACKAGE)), spec)
         for path in PACKAGE.rglob("*.py")

@@ -1,4 +1,4 @@
-"""What is heavy is imported late: each check starts an interpreter of its own and looks at what it loaded."""
+"""Late imports of large packages: each check starts its own interpreter and reads the list of loaded modules."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ HEAVY = ("textual", "paramiko", "pydantic", "nemo_run", "rich", "numpy", "yaml")
 
 
 def printed_by(program: str) -> set[str]:
-    """The words that a program says on stderr."""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    return set(done.stderr.split())
+    """Words that a program prints on stderr."""
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return set(result.stderr.split())
 
 
 def loaded_by(code: str) -> set[str]:
@@ -31,7 +31,7 @@ def test_help_loads_nothing_heavy() -> None:
     loaded = loaded_by("import llmb_tui.cli\ntry: llmb_tui.cli.main(['--help'])\nexcept SystemExit: pass")
     assert "argparse" in loaded
     assert loaded.isdisjoint(HEAVY)
-    assert loaded.isdisjoint({"dataclasses", "inspect", "json", "typing"}), "what takes longer than argparse itself"
+    assert loaded.isdisjoint({"dataclasses", "inspect", "json", "typing"}), "these imports take longer than argparse"
 
 
 def test_a_list_of_runs_that_asks_no_cluster_loads_no_ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,7 +47,7 @@ def test_paramiko_comes_without_what_reads_its_own_configuration() -> None:
     loaded = loaded_by("import llmb_tui.cluster.ssh.connect")
     assert "paramiko" in loaded
     assert loaded.isdisjoint({"invoke", "unittest", "yaml", "asyncio"})
-    assert "invoke" in loaded_by("import llmb_tui.cluster.ssh, invoke"), "who needs it finds it"
+    assert "invoke" in loaded_by("import llmb_tui.cluster.ssh, invoke"), "an explicit import still works"
 
 
 def test_a_second_plan_parses_and_checks_no_preset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

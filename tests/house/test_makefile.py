@@ -16,14 +16,14 @@ OLDEST = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requir
 
 
 def make(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    environment = {name: value for name, value in os.environ.items() if name != "MAKEFLAGS"}  # of a `make` that tests
+    environment = {name: value for name, value in os.environ.items() if name != "MAKEFLAGS"}  # set by an outer `make`
     command = ["make", "-C", str(folder), *words]
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """As much of a checkout as making an environment needs."""
+    """The files of a checkout that are needed to make an environment."""
     for name in ("Makefile", "pyproject.toml"):
         shutil.copy(ROOT / name, tmp_path)
     (tmp_path / "requirements.lock").touch()
@@ -40,8 +40,8 @@ def test_a_python_that_makes_no_environments_is_reported_in_one_line_and_leaves_
     python = program(
         checkout / "python", 'case "$2" in *version_info*) exit 0 ;; esac\n[ "$1" = -c ] || mkdir .venv\nexit 1'
     )
-    done = make(checkout, f"PYTHON={python}", ".venv/.ready")
-    lines = done.stderr.splitlines()
+    result = make(checkout, f"PYTHON={python}", ".venv/.ready")
+    lines = result.stderr.splitlines()
     assert lines[0] == f"{python} cannot make environments: apt install python3-venv, or make PYTHON=ANOTHER"
     assert len(lines) == 2, "make's own word that it failed"
     assert not (checkout / ".venv").exists()
@@ -51,8 +51,8 @@ def test_a_python_that_is_too_old_is_reported_in_one_line_and_leaves_no_environm
     """The real check on the Python of the tests, as if the project asked for a later one."""
     project = checkout / "pyproject.toml"
     project.write_text(project.read_text().replace(f">={OLDEST}", ">=4.1"))
-    done = make(checkout, f"PYTHON={sys.executable}", ".venv/.ready")
-    lines = done.stderr.splitlines()
+    result = make(checkout, f"PYTHON={sys.executable}", ".venv/.ready")
+    lines = result.stderr.splitlines()
     assert lines[0] == f"{sys.executable} is older than Python 4.1, or does not start: make PYTHON=ANOTHER"
     assert len(lines) == 2
     assert not (checkout / ".venv").exists()
@@ -66,7 +66,7 @@ def test_the_oldest_python_is_what_the_project_asks_for_everywhere() -> None:
 
 @pytest.fixture
 def newer(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of the PATH with Python 3.98, which a shim selects and whose `portable` fails, and a shim of no 3.99."""
+    """Folder of the PATH with a shim, which selects Python 3.98, whose `portable` fails, and has no Python 3.99."""
     folder = checkout / "bin"
     folder.mkdir()
     real = program(checkout / "python", '[ "$2" = pytest ] || exit 0\necho "portable of 3.98"\nexit 1')
@@ -84,12 +84,12 @@ def newer(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_every_python_that_starts_is_tested_and_the_others_are_named(newer: Path) -> None:
     own = "{}.{}".format(*sys.version_info)
-    done = make(newer, "test-pythons", f"PYTHONS={own} 3.98 3.99")
-    assert done.returncode == 2, "make's own, as what it started failed"
-    assert "demo of 3.98" in done.stdout.splitlines()
-    assert "portable of 3.98" in done.stdout.splitlines()
-    assert "Not run, because this machine cannot make an environment with it: Python 3.99" in done.stdout.splitlines()
-    assert "Failed, see above: Python 3.98" in done.stderr.splitlines()
+    result = make(newer, "test-pythons", f"PYTHONS={own} 3.98 3.99")
+    assert result.returncode == 2, "exit code of make after a failed command"
+    assert "demo of 3.98" in result.stdout.splitlines()
+    assert "portable of 3.98" in result.stdout.splitlines()
+    assert "Not run, because this machine cannot make an environment with it: Python 3.99" in result.stdout.splitlines()
+    assert "Failed, see above: Python 3.98" in result.stderr.splitlines()
 
 
 def test_a_python_that_is_missing_fails_nothing(newer: Path) -> None:

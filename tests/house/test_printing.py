@@ -1,4 +1,4 @@
-"""Text reaches stdout and stderr through `cli/output.py` alone, where it is made harmless."""
+"""All text on stdout and stderr passes through `cli/output.py`, which makes it harmless."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import llmb_tui
 
 ROOT = Path(llmb_tui.__file__).parent
-# The module that prints, a program without verbs, and a program that answers from another process.
+# The printing module, a program without verbs, and a program that answers from another process.
 MAY_PRINT = {"cli/output.py", "fit/__main__.py", "launch/direct/render_worker.py"}
 
 

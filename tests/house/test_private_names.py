@@ -18,7 +18,7 @@ REASONS = {
     "nemo/shims/sitecustomize.py: _write_item": "NeMo without a GPU needs it",
     "nemo/shims/sitecustomize.py: _fix_tensors_device": "NeMo without a GPU needs it",
 }
-"""Private names that tests replace, all of other packages, with the reason for each."""
+"""Private names of other packages that tests replace, with the reason for each."""
 
 PRIVATE = re.compile(r"(?:.*\.)?(_(?!_)\w+)")
 

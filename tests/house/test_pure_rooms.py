@@ -1,4 +1,4 @@
-"""The pure rooms import nothing that reaches a file, a process, a socket, a thread or a clock."""
+"""The pure packages import nothing that reaches a file, a process, a socket, a thread or a clock."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ ROOT = Path(llmb_tui.__file__).parent
 ROOMS = ("language", "catalog", "plan", "diagnosis", "analysis")
 EFFECTS = {"os", "pathlib", "io", "shutil", "tempfile", "subprocess", "socket", "threading", "time", "datetime"}
 ALLOWED = {
-    "language/instants.py": {"time"},  # words for a time that it is given
-    "analysis/upstream_rules.py": {"io"},  # lines of a log that its caller has opened
-    "catalog/kept.py": {"os", "pathlib"},  # presets, parsed once
+    "language/instants.py": {"time"},  # formats times that callers pass
+    "analysis/upstream_rules.py": {"io"},  # reads lines of a log that its caller has opened
+    "catalog/kept.py": {"os", "pathlib"},  # reads presets, parsed once
     "catalog/load.py": {"pathlib"},  # reads presets
     "diagnosis/load.py": {"pathlib"},  # reads rules
     "diagnosis/rules.py": {"pathlib"},  # the directory of the operator's rules
@@ -30,10 +30,10 @@ def imports(tree: ast.AST) -> Iterator[str]:
 
 
 def test_a_pure_room_imports_no_module_that_has_effects() -> None:
-    found = {
+    used = {
         str(file.relative_to(ROOT)): effects
         for room in ROOMS
         for file in sorted((ROOT / room).rglob("*.py"))
         if (effects := EFFECTS & set(imports(ast.parse(file.read_text()))))
     }
-    assert found == ALLOWED
+    assert used == ALLOWED

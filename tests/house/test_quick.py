@@ -1,4 +1,4 @@
-"""`make quick` runs no test that starts a program or a server, and keeps the others."""
+"""`make quick` omits tests that start a program or a server, and runs the others."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def test_a_test_that_starts_a_program_or_a_server_is_skipped() -> None:
         "-rA",
         *(f"tests/{file}" for file in (PROGRAM, SERVER, NEITHER)),
     ]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout
-    passed = {line.partition("::")[0] for line in done.stdout.splitlines() if line.startswith("PASSED")}
-    skipped = [line for line in done.stdout.splitlines() if line.startswith("SKIPPED")]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout
+    passed = {line.partition("::")[0] for line in result.stdout.splitlines() if line.startswith("PASSED")}
+    skipped = [line for line in result.stdout.splitlines() if line.startswith("SKIPPED")]
     assert passed == {f"PASSED tests/{NEITHER}"}
     assert all("it starts a program or a server" in line for line in skipped)
     assert skipped

@@ -1,4 +1,4 @@
-"""What the table of speeds says of a goal, and that it compares equal work."""
+"""Verdicts of the speed table on its goals, and that it compares equal work."""
 
 import pytest
 
@@ -36,5 +36,5 @@ def test_a_goal_that_is_not_reached_gives_its_reason() -> None:
 
 
 def test_the_ways_of_reading_steps_agree() -> None:
-    """The row of the step parser compares times of equal work only; this fails before an hour of measuring does."""
+    """The step parser's row is valid only for equal work; this test fails before an hour of measuring does."""
     assert agree(make_log(500, 0.4))

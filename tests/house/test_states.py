@@ -25,11 +25,11 @@ SENTENCES = {
     ("answers/reported_run.py", "_MARKS"),
     ("ui/widgets/run_header.py", "_SUBMISSIONS"),
 }
-"""Tables of whole sentences, which their rooms keep."""
+"""Tables of whole sentences, which stay in their own packages."""
 
 
 def members(alias: object) -> tuple[str, ...]:
-    """Strings of a Literal, or of a union of them, each once."""
+    """Strings of a Literal, or of a union of Literals, without duplicates."""
     if isinstance(alias, str):
         return (alias,)
     return tuple(dict.fromkeys(member for part in get_args(alias) for member in members(part)))
@@ -42,7 +42,7 @@ def members_of(made: Callable[[Any], Label]) -> tuple[str, ...]:
 
 
 def tables(source: str) -> Iterator[tuple[str, frozenset[str]]]:
-    """Dict displays with two keys or more, all of them strings: the name that each is given, and its keys."""
+    """Dict displays with at least two keys, all of them strings: the assigned name, and the keys."""
     tree = ast.parse(source)
     names = {
         node.value: ast.unparse(node.targets[0] if isinstance(node, ast.Assign) else node.target)
@@ -58,7 +58,7 @@ def tables(source: str) -> Iterator[tuple[str, frozenset[str]]]:
 
 
 def tables_of_states(source: str) -> list[str]:
-    """Names of the tables whose keys are states of one set; an empty key may stand for none of them."""
+    """Names of the tables whose keys are states of one set; an empty key may stand for no state."""
     sets = [frozenset(members_of(made)) for made in LABELS] + [frozenset(get_args(Method))]
     return [name for name, keys in tables(source) if any(len(keys - {""}) > 1 and keys - {""} <= one for one in sets)]
 

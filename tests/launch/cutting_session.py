@@ -1,4 +1,4 @@
-"""A session that loses its line around one of its remote calls, for a test that says where and when."""
+"""A session whose line breaks around one of its remote calls, at a call and in a way that the test selects."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class CuttingSession(SlurmCluster):
     """A real session; the line is cut by `cut` at the remote call number `at`, counted from 1.
 
     `never sent`: before the call, and the program knows it. `command lost`: the call did not arrive, but the program
-    cannot know. `answer lost`: the cluster did what it was told, and its answer did not come.
+    cannot know. `answer lost`: the cluster carried out the call, and its answer did not arrive.
     """
 
     def __init__(

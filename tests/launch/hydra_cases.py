@@ -1,4 +1,4 @@
-"""Settings of the training by NVIDIA's scripts of the Hydra recipes, and by a run of ours."""
+"""Settings of the training by NVIDIA's scripts of the Hydra recipes, and by our script."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ ALLOWED = {
         "model.tokenizer.use_fast": _TOKENIZER,
     },
 }
-"""By preset: every field whose value is not the published one, or that only one of both has, and why."""
+"""By preset: fields with a value that differs from the published one, or that only one side has, and the reason."""
 _SELECTED = {"llama3.1-24.11": ("llama3.1", "24.11", "405b"), "grok1-25.02": ("grok1", "25.02", "314b")}
 
 
 class Row(NamedTuple):
-    """A row of the published tables, and what the run does besides."""
+    """Row of the published tables, and the options of the run."""
 
     preset: str
     gpus: int
@@ -57,7 +57,7 @@ class Row(NamedTuple):
 
 
 def golden() -> dict[str, tuple[Row, dict[str, Any]]]:
-    """By name: each row, and its published configuration, by dotted field."""
+    """Each row by name, with its published configuration by dotted field."""
     found = {}
     for preset in _SELECTED:
         recorded = json.loads(Path(__file__).with_name("golden").joinpath(f"{preset}.resolved.json").read_text())
@@ -71,7 +71,7 @@ def golden() -> dict[str, tuple[Row, dict[str, Any]]]:
 
 
 def without_virtual_stages(catalog: Catalog) -> list[LaunchSpec]:
-    """A run of each preset with a pipeline that has none, which no published row is."""
+    """Runs with a pipeline but without virtual stages, one per preset; no published row is like that."""
     asked = [
         Selection(*_SELECTED[preset], "h100", "bf16", gpus, overrides=Overrides(vp=1))
         for preset, gpus in (("llama3.1-24.11", 96), ("grok1-25.02", 512))
@@ -90,20 +90,20 @@ def overlaps_of_virtual_stages(fields: dict[str, Any]) -> list[Any]:
 
 
 def flat(value: Any, field: str = "") -> dict[str, Any]:
-    """A configuration by dotted field."""
+    """Configuration by dotted field."""
     if not isinstance(value, dict) or not value:
         return {field: value}
     return {f: v for name, part in value.items() for f, v in flat(part, f"{field}.{name}".lstrip(".")).items()}
 
 
 def differing(ours: dict[str, Any], published: dict[str, Any]) -> set[str]:
-    """Fields with other values or of other types, or that only one of both has."""
+    """Fields with different values or types, or that only one side has."""
     pairs = [{(field, json.dumps(value)) for field, value in fields.items()} for fields in (ours, published)]
     return {field for field, _ in pairs[0] ^ pairs[1]}
 
 
 def given(spec: LaunchSpec) -> tuple[str, str, tuple[str, ...]]:
-    """The name of a run's configuration file, its text, and the overrides on the command line."""
+    """Name of a run's configuration file, its text, and the overrides on the command line."""
     place = next(index for index, word in enumerate(spec.command) if word.startswith("--config-name="))
     assert spec.command[place - 1] == "--config-path=/nemo_run/configs"
     name = spec.command[place].partition("=")[2]

@@ -28,7 +28,7 @@ MakeRun = Callable[..., Run]
 
 
 def replace_command(root: Path, name: str, body: str) -> None:
-    """Put a command of our own in the place of one of the demo cluster's; `$STAGE` in it is the folder of the test."""
+    """Replace a command of the demo cluster with a script; `$STAGE` in it is the folder of the test."""
     path = root / "bin" / name
     path.unlink(missing_ok=True)
     path.write_text(f"#!/bin/sh\nSTAGE={root.parent}\n{body}\n")

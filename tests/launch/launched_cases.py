@@ -1,4 +1,4 @@
-"""Outputs of launches by NVIDIA's scripts, and the specs that they belong to."""
+"""Outputs of launches by NVIDIA's scripts, and their specs."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def found(words: str = "", *more: str, exit_code: str | None = "0") -> Submissio
 
 
 def job(job_id: str, mark: str = "", **changes: Any) -> OwnJob:
-    """One of the jobs, as the queue has it."""
+    """One of the jobs, as the queue lists it."""
     made = OwnJob(
         job_id, f"{NAME}{mark}", BEGAN + 10, ROOT, f"{folder(mark).rpartition('/')[0]}/{EXPERIMENT}{mark}_sbatch.sh"
     )

@@ -1,4 +1,4 @@
-"""A cluster over real SSH whose Slurm is a few lines of sh, so that a submission can fail at any point of it."""
+"""A cluster over real SSH whose Slurm is a few lines of sh, so that a submission can fail at any point."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from tests.launch.launch_cases import MakeRun, replace_command
 
 SCRIPT = "#!/bin/bash\n#SBATCH --nodes=8\n"
 
-US = r"\037"  # what separates the columns
+US = r"\037"  # separator of the columns
 
-# Jobs are lines of $STAGE/jobs. What is in $STAGE/sbatch runs before a job is accepted, $STAGE/after before the answer.
+# Jobs are lines of $STAGE/jobs. $STAGE/sbatch runs before a job is accepted, $STAGE/after before the answer.
 SLURM = {
     "sbatch": """
 . "$STAGE/sbatch"
@@ -43,7 +43,7 @@ done <"$STAGE/jobs"
 
 
 class Stage:
-    """A cluster, what this machine remembers, and one run to submit."""
+    """A cluster, the stored runs of this machine, and one run to submit."""
 
     def __init__(self, folder: Path, make_run: MakeRun, monkeypatch: pytest.MonkeyPatch) -> None:
         self._monkeypatch = monkeypatch
@@ -103,5 +103,5 @@ class Stage:
         return [record["event"] for record in self.journal.read()]
 
     def set_unknown(self) -> None:
-        """Remember the run as one whose answer was lost."""
+        """Store the run as one whose answer was lost."""
         self.runs.save(replace(self.run, submission="unknown"))

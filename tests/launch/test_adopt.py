@@ -1,4 +1,4 @@
-"""Runs of NVIDIA's llmb-run: read from the file next to their logs, planned by their release, opened once."""
+"""Runs of NVIDIA's llmb-run: read from the file next to their logs, planned for their release, opened once."""
 
 from __future__ import annotations
 
@@ -189,11 +189,10 @@ def test_the_verdict_names_changed_settings(catalog: Catalog, runs: Runs, change
     run = import_run(catalog, runs, "eos", one(catalog, runs, found(config, FOLDER.replace(TASK, folder))))
     assert runs.load(run.id) == run
     assert run.plan.estimate is not None
-    steps = [Step(at, 50, run.plan.estimate.step_time_s * 1.2) for at in range(50)]
+    steps = [Step(index, 50, run.plan.estimate.step_time_s * 1.2) for index in range(50)]
     progress = fold(Progress(), steps, run.plan)
-    reducer = RunReducer(
-        replace(run, plan=replace(run.plan, container=None)), threshold=THRESHOLD
-    )  # the figure is of another one
+    # The published step time belongs to another container.
+    reducer = RunReducer(replace(run, plan=replace(run.plan, container=None)), threshold=THRESHOLD)
     reducer.take(LogRead("log", 9, 1.0, 1.0, started=True, progress=progress))
     verdict = reducer.state(2.0).verdict
     assert verdict is not None
@@ -214,7 +213,7 @@ def test_a_profiled_run_ends_with_its_profile(catalog: Catalog, runs: Runs) -> N
 
 
 def test_the_name_of_the_folder_says_another_layout(catalog: Catalog, runs: Runs) -> None:
-    """The recipe's scripts make the name of what they run; what the file lists are wishes."""
+    """The recipe's scripts name the folder after the layout in use; the file lists only requested values."""
     other = FOLDER.replace("_pp4_", "_pp8_").replace("_gbs64", "_gbs128").replace("_vp12", "")
     plan = one(catalog, runs, found(folder=other, logs="")).plan
     assert plan is not None

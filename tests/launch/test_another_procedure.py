@@ -30,12 +30,12 @@ def test_every_id_of_a_procedure_is_registered_and_has_words_and_an_implementati
         assert facts.title
         assert facts.started_by.endswith(".")
         assert Procedure in type(procedure(name)).__mro__
-        # Nothing can be prepared without a form in which it is remembered.
+        # No run can be prepared without a form in which it is stored.
         assert (facts.spec is not None) == facts.starts_runs
 
 
 class Program(ProgramCopy):
-    """A copy with the toy in it, and the demo cluster as its only one."""
+    """Copy of the program with the toy procedure, and the demo cluster as its only cluster."""
 
     def __init__(self, home: Path, cluster: str) -> None:
         super().__init__(home)
@@ -106,7 +106,7 @@ def test_a_run_by_a_new_procedure_is_judged_reported_and_proved(program: Program
     program("export", run, "-o", archive)
     verified = program("verify", archive, "--json")
     findings = json.loads(verified)["findings"]
-    (script,) = (one for one in findings if one["what"].startswith("script"))
+    (script,) = (finding for finding in findings if finding["what"].startswith("script"))
     assert (script["outcome"], script["found"]) == ("agrees", "The script has the toy's name as in the settings.")
 
 

@@ -1,4 +1,4 @@
-"""The configuration that a Hydra recipe's run takes along, and the overrides that its command adds."""
+"""The configuration that a Hydra recipe's run contains, and the overrides in its command."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_every_row_is_looked_at() -> None:
 
 @pytest.mark.parametrize("name", GOLDEN)
 def test_the_vocabulary_has_the_padded_size_of_the_recipes_tokenizer(catalog: Catalog, name: str) -> None:
-    tokens = {"llama3.1-24.11": 50257, "grok1-25.02": 128256}  # GPT-2's, Llama 3's
+    tokens = {"llama3.1-24.11": 50257, "grok1-25.02": 128256}  # attributes of GPT-2's and of Llama 3's tokenizer
     row, _ = GOLDEN[name]
     fields = resolved(row.spec(catalog))
     multiple = fields["model.make_vocab_size_divisible_by"] * fields["model.tensor_model_parallel_size"]
@@ -136,11 +136,11 @@ def test_nemo_precedes_the_images_own_path(make_spec: MakeSpec, tmp_path: Path, 
     python.chmod(0o755)
     command = make_spec(*LLAMA_32).command
     environment = {"PATH": f"{tmp_path}:/usr/bin:/bin"} | ({"PYTHONPATH": image_has} if image_has else {})
-    done = subprocess.run(
+    result = subprocess.run(
         ["sh", "-c", shlex.join(command)], env=environment, capture_output=True, text=True, check=True
     )
     program = command.index("/opt/NeMo/examples/nlp/language_modeling/megatron_gpt_pretraining.py")
-    assert done.stdout.splitlines() == [expected, "-u", *command[program:]]
+    assert result.stdout.splitlines() == [expected, "-u", *command[program:]]
 
 
 def test_a_configuration_is_yaml_that_keeps_values_and_their_types() -> None:
@@ -153,7 +153,7 @@ def test_a_configuration_is_yaml_that_keeps_values_and_their_types() -> None:
     read = OmegaConf.to_container(OmegaConf.create(base_configuration(fields, [])))
     model = fields["model"] | {"filename": fields["model.filename"], "data": {"prefix": [], "impl": "null"}}  # type: ignore[operator]
     assert differing(flat(read), flat({"trainer": fields["trainer"], "model": model})) == set()
-    assert "data" not in fields, "what was given is left as it was"
+    assert "data" not in fields, "the arguments are unchanged"
     assert fields["model"]["data"] == {"prefix": []}  # type: ignore[index]
 
 

@@ -92,7 +92,7 @@ MakeInstaller = Callable[[], Installer]
 
 @pytest.fixture
 def make_installer(stage: Stage, catalog: Catalog, make_plan: MakePlan) -> MakeInstaller:
-    """A new installer with a connection of its own, as in another process."""
+    """New installer with its own connection, as in another process."""
 
     def make() -> Installer:
         row = ROWS["nemotron4-25.04"]
@@ -157,7 +157,7 @@ def test_a_run_makes_everything_once(stage: Stage, make_installer: MakeInstaller
 def test_the_profile_decides_who_may_write_to_installed_files(
     stage: Stage, make_installer: MakeInstaller, group_writable: bool, umask: int, forbidden: int
 ) -> None:
-    """Whatever the login's umask is."""
+    """The login's umask has no influence."""
     stage.profile = replace(stage.profile, group_writable=group_writable)
     stage.go()
     before = os.umask(umask)
@@ -173,7 +173,7 @@ def test_the_profile_decides_who_may_write_to_installed_files(
 
 def test_progress_is_the_last_line_of_the_log_and_the_bytes_so_far(stage: Stage, make_installer: MakeInstaller) -> None:
     run = InBackground(make_installer())
-    # One look sees the bytes first, then the log.
+    # A check reads the size first, then the log.
     until(lambda: run.status(1) == "running" and run.changes[-1][1].size.endswith("B written"))
     assert run.changes[-1][1].detail == "Downloading 5 of 9"
     stage.go()
@@ -238,11 +238,11 @@ def test_an_image_that_was_removed_is_missing_again(stage: Stage, make_installer
 
 
 def _abandon(stage: Stage) -> None:
-    """Kill a step as a reboot of the login node would: nothing of it is left but its folder."""
+    """Kill a step as a reboot of the login node would: only its folder remains."""
     pid = int((stage.step / "lock/owner").read_text().split(".")[-2])
-    os.kill(pid, signal.SIGSTOP)  # so that it does not clean up after its children
+    os.kill(pid, signal.SIGSTOP)  # prevents that it cleans up after its children
     for each in (pid, *_descendants(pid)):
-        with contextlib.suppress(ProcessLookupError):  # the beat's sleep comes and goes
+        with contextlib.suppress(ProcessLookupError):  # the sleep of the lock's refresh may have ended
             os.kill(each, signal.SIGKILL)
     minutes_ago = time.time() - 600
     os.utime(stage.step / "lock", (minutes_ago, minutes_ago))
@@ -351,7 +351,7 @@ def test_a_completing_job_is_not_taken_for_the_next_attempt(stage: Stage, make_i
     with jobs.change(1) as job:
         job.completing, job.closed = True, None
     handle = os.open(jobs.folder(1) / "alive", os.O_RDWR)
-    fcntl.flock(handle, fcntl.LOCK_EX)  # the job's process, which its node does not get rid of
+    fcntl.flock(handle, fcntl.LOCK_EX)  # the job's process, which its node cannot end
     (stage.folder / "fail").unlink()
     run = InBackground(make_installer())
     try:
@@ -398,7 +398,7 @@ def test_a_hydra_recipe_needs_no_more_than_its_image(catalog: Catalog, make_plan
 def test_an_unanswered_start_is_reported_and_finally_given_up(
     make_installer: MakeInstaller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The cluster can be looked at, and nothing can be written there."""
+    """The cluster can be read, but not written to."""
     monkeypatch.setattr("llmb_tui.launch.install.LINK_PATIENCE_S", 0.2)
 
     def unanswered(*_: object, **__: object) -> None:

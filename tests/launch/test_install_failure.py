@@ -1,4 +1,4 @@
-"""Messages of programs when an install fails, word for word, and their explanations."""
+"""Exact messages of programs when an install fails, and their explanations."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_an_import_that_fails_is_the_fault_of_the_module_that_lacks_the_name() -
 
 
 def test_another_users_checkout_is_not_reported_as_another_release() -> None:
-    """A git that is older than 2.38 does not take our word for it."""
+    """A git older than 2.38 ignores our statement that the folder is safe."""
     for line in (
         "fatal: detected dubious ownership in repository at '/lustre/llmb/llmb_repo'",
         "fatal: unsafe repository ('/lustre/llmb/llmb_repo' is owned by someone else)",

@@ -18,7 +18,7 @@ STEP = InstallStep("setup", "Set up", ("/made",), "true", ())
 
 
 class Looks:
-    """A session of which each look sees the next of these states, so many seconds after the one before."""
+    """Session whose checks return these states in turn, with a fixed number of seconds between them."""
 
     state = "live"
 
@@ -59,7 +59,7 @@ def test_a_step_that_has_ended_is_waited_for_until_its_result_is_seen(install: A
 
 
 def test_files_of_a_job_may_appear_a_minute_later(install: Any) -> None:
-    """A network file system remembers that it was not there."""
+    """A network file system caches that a file is missing."""
     looks = Looks("missing", "waiting", "running", *["missing"] * 6, "done", every_s=10)
     assert install(looks, InstallStep("setup", "Set up", ("/made",), "true", (), in_job=StepJob("", ())))[-1] == "done"
 

@@ -114,9 +114,9 @@ def test_a_connection_that_breaks_during_sbatchs_answer_gives_one_known_job(
     assert len(known.job_ids) == 1
 
 
-# Option of the script, and a word of the mend.
+# Option of the script, and words of the fix.
 REFUSED = {
-    "--account=nobody": "account",
+    "--account=absent": "account",
     "--partition=nowhere": "partition",
     "--time=99:00:00": "time limit",
     "--nodes=4000": "smaller scale",
@@ -140,7 +140,7 @@ def test_rejections_quote_slurm_and_have_a_fix(
     assert REFUSED[wrong] in caught.value.fix
     remembered = desk.runs.load(run.id)
     assert (remembered.submission, remembered.job_ids) == ("refused", ())
-    # Accounting may keep a row of a refused submission: that is no job.
+    # Accounting may keep a row of a refused submission, which does not count as a job.
     assert all(job.finished and not job.elapsed_s for job in find_jobs(session, run.job_name))
 
 

@@ -238,11 +238,8 @@ def test_conditions_of_the_expected_step_time_are_recorded(make_spec: MakeSpec) 
         "NCCL_NVLS_ENABLE from the cluster's profile",
     )
     of_25_12 = ("nemotron4-340b@25.12", "340b", "h100", "bf16", 256)
-    assert otherwise(of_25_12, numa_binding=False) == (
-        "vboost off",
-        "no NUMA binding",
-        NETWORK_NOTE,
-    )  # it rests on 25.04
+    # The expected step time of 25.12 is a result of 25.04.
+    assert otherwise(of_25_12, numa_binding=False) == ("vboost off", "no NUMA binding", NETWORK_NOTE)
     assert otherwise(("grok1@25.02", "314b", "h100", "bf16", 8), vboost=True) == ("vboost on",)
 
 

@@ -1,4 +1,4 @@
-"""Which jobs are a launch's: named and confirmed, or told from the others that came meanwhile."""
+"""Jobs of a launch: named and confirmed, or excluded as other jobs of the same time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which runs of llmb-run are found in its installations: the newest, or the one that is asked for."""
+"""Selection of llmb-run's runs in its installations: the newest ones, or the requested one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Install:
         self.session = SlurmCluster(SlurmProfile("here", "local", "acct", "batch", str(root), transport="local"))
 
     def ran(self, job: str, at: float, name: str = "", below: str = "") -> str:
-        """A job that was submitted at that Unix time; answers with its folder."""
+        """Add a job that was submitted at that Unix time; return its folder."""
         folder = self.root / "workloads/pretrain_x" / (below or f"experiments/a task/a task_{job}_{at:.0f}/a task")
         folder.mkdir(parents=True, exist_ok=True)
         file = folder / (name or f"llmb-config_{job}.yaml")
@@ -46,9 +46,9 @@ def test_the_newest_are_listed_even_after_job_ids_restarted(install: Install) ->
     for number in range(MOST + 5):
         install.ran(str(900_000 + number), YEAR + number)
     install.ran("17", 2 * YEAR)
-    found = install.found()
-    assert len(found) == MOST
-    assert found[:2] == [("17", 2 * YEAR), (str(900_000 + MOST + 4), YEAR + MOST + 4)]
+    result = install.found()
+    assert len(result) == MOST
+    assert result[:2] == [("17", 2 * YEAR), (str(900_000 + MOST + 4), YEAR + MOST + 4)]
 
 
 def test_a_job_that_is_asked_for_is_found_however_old_it_is(install: Install) -> None:

@@ -1,4 +1,4 @@
-"""Whether the owner of a lock still lives, by `remote/lock.sh`, also where clocks are apart."""
+"""Detection by `remote/lock.sh` whether the owner of a lock is alive, also with clocks that differ."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SAID = {0: "abandoned", 1: "held"}
 
 
 class Lock:
-    """A lock whose times are those of a file server of which the clock is `behind` seconds behind."""
+    """A lock on a file server whose clock is `behind` seconds late."""
 
     def __init__(self, path: Path, shell: list[str]) -> None:
         self.path, self.shell = path, shell
@@ -34,9 +34,9 @@ class Lock:
 
     def state(self) -> str:
         script = f'{remote_text("lock.sh")}abandoned "$1" ask'
-        done = subprocess.run([*self.shell, "-c", script, "sh", str(self.path)], capture_output=True, check=False)
-        assert done.stderr == b""
-        return SAID[done.returncode]
+        result = subprocess.run([*self.shell, "-c", script, "sh", str(self.path)], capture_output=True, check=False)
+        assert result.stderr == b""
+        return SAID[result.returncode]
 
 
 @pytest.fixture(params=["sh", "bash --posix"])
@@ -46,7 +46,7 @@ def lock(tmp_path: Path, request: pytest.FixtureRequest) -> Lock:
 
 @pytest.fixture
 def pid() -> Iterator[int]:
-    """A process that has just begun."""
+    """A process that has just started."""
     with subprocess.Popen(["sleep", "600"]) as process:
         yield process.pid
         process.kill()
@@ -70,7 +70,7 @@ def test_a_process_of_this_node_is_asked_for_whatever_the_file_servers_clock_say
 
 
 def test_a_process_that_stands_still_holds_its_lock(lock: Lock, pid: int) -> None:
-    """The owner is alive, but its file system hangs, so that it cannot touch the lock."""
+    """The owner is alive, but cannot touch the lock because its file system hangs."""
     lock.hold(HERE, pid, began=0, touched=10 * MINUTE)
     assert lock.state() == "held"
 

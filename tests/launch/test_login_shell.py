@@ -35,7 +35,7 @@ def session(node: LoginNode, request: pytest.FixtureRequest) -> Iterator[SlurmCl
 
 @pytest.fixture
 def place(node: LoginNode) -> SubmissionDir:
-    """The traces of a submission that has not begun."""
+    """Files of a submission that has not started."""
     return SubmissionDir(str(node.home), ("submit.sh",), ("script", "output"), ("submitted.sh",))
 
 

@@ -14,7 +14,7 @@ from tests.kit.waiting import until
 from tests.launch.launch_cases import RUN_ID, replace_command
 from tests.launch.submit_stage import Stage
 
-# submit.sh and sbatch end at once, as when the login node goes down: `before` Slurm has the job, and `after`.
+# submit.sh and sbatch end at once, as when the login node stops: before Slurm has the job, and after.
 KILLED = "kill -9 -$(ps -o pgid= -p $$ | tr -d ' ')"
 
 
@@ -25,12 +25,12 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def _late(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Slurm has had its time to take a job."""
+    """The time in which Slurm may still take a job has passed."""
     monkeypatch.setattr("llmb_tui.launch.login_node.TAKEN_WITHIN_S", -1.0)
 
 
 def _forget_jobs(stage: Stage) -> None:
-    """Slurm knows nothing any more: there is no accounting, and the controller forgets after minutes."""
+    """Remove the jobs from Slurm: accounting is missing, and the controller forgets jobs after minutes."""
     (stage.folder / "jobs").write_text("")
 
 
@@ -67,7 +67,7 @@ def test_a_lost_conversation_is_withdrawn_when_slurm_has_had_its_time(stage: Sta
 
 @pytest.mark.usefixtures("_late")
 def test_slurm_is_asked_twice_before_a_run_is_given_up(stage: Stage) -> None:
-    """A controller that hung may answer before it has read the submission that came earlier."""
+    """A controller that hung may answer before it reads the earlier submission."""
     stage.before_the_answer(KILLED)
     squeue = (Path(stage.cluster.root) / "bin/squeue").read_text()
     replace_command(stage.cluster.root, "squeue", f'[ -e "$STAGE/asked" ] || exec touch "$STAGE/asked"\n{squeue}')
@@ -100,12 +100,12 @@ def test_while_slurm_cannot_be_asked_it_stays_unknown(stage: Stage) -> None:
 
 @pytest.mark.usefixtures("_late")
 def test_processes_of_another_login_node_cannot_be_seen(stage: Stage) -> None:
-    """Its process has the number of none that runs here."""
+    """The process number of the submission does not exist on this login node."""
     stage.set_unknown()
     stage.traces.mkdir(parents=True)
     os.symlink("operator@login2 99999999 1", stage.traces / "claim")
-    found = probe(stage.session, stage.place)
-    assert (found.owner, found.has_ended) == ("operator@login2", True)  # since 1970
+    result = probe(stage.session, stage.place)
+    assert (result.owner, result.has_ended) == ("operator@login2", True)  # since 1970
     (stage.traces / "claim").unlink()
     os.symlink("operator@login2 99999999 4000000000", stage.traces / "claim")
     assert not probe(stage.session, stage.place).has_ended
@@ -115,7 +115,7 @@ def test_processes_of_another_login_node_cannot_be_seen(stage: Stage) -> None:
 @pytest.mark.usefixtures("_late")
 def test_a_process_that_is_at_work_is_not_given_up(stage: Stage) -> None:
     stage.give_up_after(0.5)
-    # submit.sh is gone, and sbatch still at work.
+    # submit.sh has ended, and sbatch is still running.
     stage.on_sbatch('kill -9 $PPID; touch "$STAGE/alone"; while [ ! -e "$STAGE/go" ]; do sleep 0.02; done')
     assert stage.submit().submission == "unknown"
     until((stage.folder / "alone").exists)

@@ -1,4 +1,4 @@
-"""Needs of a run apart from its nodes: the hub and a token, and for NVIDIA's scripts a Python."""
+"""Requirements of a run other than its nodes: the hub and a token, and for NVIDIA's scripts a Python."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_the_paths_for_offline_files_match_the_install(catalog: Catalog) -> None
 
 
 def test_a_target_is_complete_before_the_cluster_is_asked(catalog: Catalog, tmp_path: Path) -> None:
-    """The launcher gathers it without a connection; the checks that it holds ask later."""
+    """The launcher collects the target without a connection; the checks in it run later."""
 
     def no_cluster(profile: ClusterProfile) -> NoReturn:
         raise AssertionError(f"{profile.name} was asked")

@@ -1,4 +1,4 @@
-"""Notes and tags of runs: stored in their folders, for every version, and harmless to show."""
+"""Notes and tags of runs: stored in their folders, readable by every version, and safe to display."""
 
 from __future__ import annotations
 
@@ -116,9 +116,9 @@ def test_an_unknown_run_gets_no_note(notes: Notes) -> None:
 @pytest.mark.usefixtures("runs")
 def test_the_verb_prints_and_changes_it_and_jobs_shows_it(tmp_path: Path) -> None:
     def answer(*words: str) -> str:
-        done = verbs.run(words, verbs.environment(tmp_path))
-        assert (done.returncode, done.stderr) == (0, "")
-        return done.stdout
+        result = verbs.run(words, verbs.environment(tmp_path))
+        assert (result.returncode, result.stderr) == (0, "")
+        return result.stdout
 
     assert "note" not in answer("jobs").splitlines()[0]
     assert answer("note", "one") == ""
@@ -128,7 +128,7 @@ def test_the_verb_prints_and_changes_it_and_jobs_shows_it(tmp_path: Path) -> Non
         "note": "slow node swapped",
         "tags": ["after"],
     }
-    listed = {one["id"]: (one["note"], one["tags"]) for one in json.loads(answer("jobs", "--json"))}
+    listed = {entry["id"]: (entry["note"], entry["tags"]) for entry in json.loads(answer("jobs", "--json"))}
     assert listed == {"one": ("slow node swapped", ["after"]), "two": ("", [])}
     heading, *rows = answer("jobs").splitlines()
     assert "note" in heading.split()

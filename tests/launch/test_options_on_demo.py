@@ -61,7 +61,7 @@ class Bench:
         self.script = ""
 
     def finished(self, name: str, profile: SlurmProfile, options: RunOptions = PLAIN) -> Path:
-        """The run's folder, after a job that ended well."""
+        """Folder of the run, after its job completed."""
         row, run_id = ROWS[name], new_run_id(time.time())
         request = RunRequest(self.catalog.recipe(row[0]), self.make_plan(*row, options=options), profile)
         spec = launch_spec(request, run_id, slurm_version(self.session))
@@ -96,7 +96,7 @@ def _log(task: Path) -> str:
 
 @pytest.mark.parametrize("name", ROWS)
 def test_one_row_of_each_recipe_runs(bench: Bench, cluster: DemoCluster, name: str) -> None:
-    """The demo's Slurm is older than segments, its nodes have the two NUMA nodes that 25.12 binds to."""
+    """The demo's Slurm is older than segments; its nodes have the two NUMA nodes that 25.12 binds to."""
     log = _log(bench.finished(name, cluster.profile))
     assert "49/49" in log or "50/50" in log
     assert "not bound" not in log

@@ -1,4 +1,4 @@
-"""The binding to a NUMA node, and the variables of a node's first rank, run by a shell as a task would run them."""
+"""The binding to a NUMA node, and the variables of a node's first rank, run by a shell as a task runs them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from llmb_tui.watch.parse import StepParser
 from tests.launch.launch_cases import PROFILE, ROWS, MakePlan
 
 HOSTILE = ("printf", "<%s>", "$HOME `id`", "\"'\\", "", "*", "a b")
-"""A command whose output is its arguments, each in its word."""
+"""Command that prints each of its arguments."""
 PRINTED = "".join(f"<{word}>" for word in HOSTILE[2:])
 
 
@@ -31,12 +31,12 @@ def settings(catalog: Catalog, make_plan: MakePlan) -> ResolvedSettings:
 def _task(
     settings: ResolvedSettings, folder: Path, local: int, numactl: str | None
 ) -> subprocess.CompletedProcess[str]:
-    """Run one task of a node whose numactl is this shell script; None: it has none."""
+    """Run one task of a node whose numactl is this shell script; with None there is no numactl."""
     programs = folder / "bin"
     programs.mkdir()
     for name in ("bash", "true", "printf"):
-        found = next(Path(place, name) for place in ("/bin", "/usr/bin") if Path(place, name).exists())
-        (programs / name).symlink_to(found)
+        result = next(Path(place, name) for place in ("/bin", "/usr/bin") if Path(place, name).exists())
+        (programs / name).symlink_to(result)
     if numactl is not None:
         (programs / "numactl").write_text(f"#!/bin/sh\n{numactl}\n")
         (programs / "numactl").chmod(0o755)
@@ -50,8 +50,8 @@ def _task(
 def test_a_task_is_bound_to_the_node_of_its_number(
     settings: ResolvedSettings, tmp_path: Path, local: int, node: int
 ) -> None:
-    done = _task(settings, tmp_path, local, 'echo "$1 $2 $3" >>"$LOG"; shift 2; exec "$@"')
-    assert (done.stdout, done.stderr, done.returncode) == (PRINTED, "", 0)
+    result = _task(settings, tmp_path, local, 'echo "$1 $2 $3" >>"$LOG"; shift 2; exec "$@"')
+    assert (result.stdout, result.stderr, result.returncode) == (PRINTED, "", 0)
     assert (tmp_path / "log").read_text().splitlines() == [
         f"--cpunodebind={node} --membind={node} {program}" for program in ("true", "printf")
     ]
@@ -61,11 +61,11 @@ def test_a_task_is_bound_to_the_node_of_its_number(
 def test_a_task_that_cannot_be_bound_runs_unbound_and_reports_it(
     settings: ResolvedSettings, tmp_path: Path, numactl: str | None
 ) -> None:
-    done = _task(settings, tmp_path, 3, numactl)
-    assert (done.stdout, done.returncode) == (PRINTED, 0)
-    assert done.stderr.endswith("task 7 is not bound to a NUMA node\n")
+    result = _task(settings, tmp_path, 3, numactl)
+    assert (result.stdout, result.returncode) == (PRINTED, 0)
+    assert result.stderr.endswith("task 7 is not bound to a NUMA node\n")
     parser = StepParser("nemo2")
-    parser.feed(done.stderr.encode())
+    parser.feed(result.stderr.encode())
     assert parser.unbound == {7}, "the verdict names it"
 
 
@@ -89,11 +89,11 @@ def test_nothing_is_bound_without_the_recipe_or_the_profile(settings: ResolvedSe
 
 
 def _variables(settings: ResolvedSettings, **environment: str) -> list[str]:
-    """NCCL's variables in a training, in the order of their names."""
+    """NCCL's variables in a training, sorted by name."""
     program = ("sh", "-c", "env | sort | grep ^NCCL_ || :")
     command = bound(with_network_lines(program), settings, PROFILE)
-    done = subprocess.run(command, env={"PATH": os.environ["PATH"], **environment}, capture_output=True, check=True)
-    return done.stdout.decode().splitlines()
+    result = subprocess.run(command, env={"PATH": os.environ["PATH"], **environment}, capture_output=True, check=True)
+    return result.stdout.decode().splitlines()
 
 
 def test_only_the_first_rank_of_a_node_lets_nccl_write_its_network_lines(settings: ResolvedSettings) -> None:
@@ -108,11 +108,11 @@ def test_only_the_first_rank_of_a_node_lets_nccl_write_its_network_lines(setting
 def test_the_training_gets_its_arguments_and_its_exit_code_behind_the_variables(settings: ResolvedSettings) -> None:
     unbound = replace(settings, tasks_per_numa_node=None)
     for local in ("0", "1"):
-        done = subprocess.run(
+        result = subprocess.run(
             bound(with_network_lines(("bash", "-c", 'printf "<%s>" "$@"; exit 7', *HOSTILE[2:])), unbound, PROFILE),
             env={"PATH": os.environ["PATH"], "SLURM_LOCALID": local},
             capture_output=True,
             text=True,
             check=False,
         )
-        assert (done.stdout, done.returncode) == ("".join(f"<{word}>" for word in HOSTILE[3:]), 7)
+        assert (result.stdout, result.returncode) == ("".join(f"<{word}>" for word in HOSTILE[3:]), 7)

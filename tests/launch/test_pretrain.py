@@ -21,7 +21,7 @@ from tests.kit.warm import Warm
 
 RECIPE = "nemo.recipes:pretrain_recipe"
 
-# Stands where NeMo would, with nemo-run's own configuration objects. It says nothing about NeMo itself.
+# Replaces NeMo, with nemo-run's own configuration objects. Proves no statement about NeMo itself.
 STAND_IN = """
 import nemo_run as run
 
@@ -69,7 +69,7 @@ def site(tmp_path: Path) -> Path:
 def run(
     site: Path, settings: dict[str, Any], *options: str, rank: int = 0, **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """The installed script as a container would run it: from a folder that holds nothing else of the project."""
+    """Run the installed script as a container would: from a folder without any other file of the project."""
     script, launch = site.parent / "pretrain.py", site.parent / "launch.json"
     script.write_text(remote_text("pretrain.py"))
     launch.write_text(json.dumps({"factory": RECIPE, "arguments": {"num_nodes": 2}, "settings": settings}))
@@ -85,9 +85,9 @@ def run(
 
 
 def test_it_prints_the_versions_and_the_configuration_then_trains(site: Path) -> None:
-    done = run(site, {"trainer.max_steps": 50})
-    assert (done.returncode, done.stderr) == (0, "")
-    assert [line for line in done.stdout.splitlines() if not line.startswith("NVIDIA driver ")] == [
+    result = run(site, {"trainer.max_steps": 50})
+    assert (result.returncode, result.stderr) == (0, "")
+    assert [line for line in result.stdout.splitlines() if not line.startswith("NVIDIA driver ")] == [
         "NeMo 2.2.1",
         "Megatron Core 0.11.0",
         "trainer = nemo.recipes:Trainer",
@@ -101,7 +101,7 @@ def test_it_prints_the_versions_and_the_configuration_then_trains(site: Path) ->
 
 
 def test_it_prints_the_versions_of_imported_libraries(site: Path) -> None:
-    """PyTorch's answers; a PyTorch that was built without NCCL reports no version, and the training starts."""
+    """PyTorch's answers; a PyTorch without NCCL reports no version, and the training starts."""
     torch = site / "torch.py"
     torch.write_text(
         "from types import SimpleNamespace as N\n"
@@ -112,8 +112,8 @@ def test_it_prints_the_versions_of_imported_libraries(site: Path) -> None:
     (site / "transformer_engine.py").write_text("__version__ = '2.1.0'\n")
     with (site / "nemo" / "recipes.py").open("a") as file:
         file.write("import torch, transformer_engine\n")
-    done = run(site, {"trainer.max_steps": 50})
-    head = done.stdout.partition("trainer = ")[0].splitlines()
+    result = run(site, {"trainer.max_steps": 50})
+    head = result.stdout.partition("trainer = ")[0].splitlines()
     assert [line for line in head if not line.startswith("NVIDIA driver ")] == [
         "NeMo 2.2.1",
         "Megatron Core 0.11.0",
@@ -122,7 +122,7 @@ def test_it_prints_the_versions_of_imported_libraries(site: Path) -> None:
         "NCCL 2.25.1",
         "Transformer Engine 2.1.0",
     ]
-    (site.parent / "log").write_text(done.stdout)
+    (site.parent / "log").write_text(result.stdout)
     assert ("NCCL", "2.25.1") in read_log(site.parent / "log").versions
     torch.write_text("version = 0\n")
     assert run(site, {"trainer.max_steps": 50}).stdout.endswith("TRAINED 50\n")
@@ -235,36 +235,36 @@ def test_check_prints_the_same_and_builds_nothing(site: Path) -> None:
 
 
 def test_errors_of_the_training_are_shown_unchanged(site: Path) -> None:
-    done = run(site, {"trainer.max_steps": -1})
-    assert done.returncode == 1
-    assert done.stderr.startswith("Traceback")
-    assert "RuntimeError: negative steps" in done.stderr
+    result = run(site, {"trainer.max_steps": -1})
+    assert result.returncode == 1
+    assert result.stderr.startswith("Traceback")
+    assert "RuntimeError: negative steps" in result.stderr
 
 
 def test_an_unknown_field_ends_it_with_one_line(site: Path) -> None:
-    done = run(site, {"trainer.max_stepz": 50})
-    assert (done.returncode, done.stdout) == (3, "")
-    assert done.stderr.endswith(
+    result = run(site, {"trainer.max_stepz": 50})
+    assert (result.returncode, result.stdout) == (3, "")
+    assert result.stderr.endswith(
         "trainer.max_stepz: nemo.recipes:Trainer has no field max_stepz. "
         "This container has NeMo 2.2.1: use one that the preset names.\n"
     )
-    assert done.stderr.count("\n") == 1
+    assert result.stderr.count("\n") == 1
 
 
 def test_a_wrong_file_ends_it_before_nemo_is_imported(site: Path) -> None:
     (site / "nemo/__init__.py").write_text("raise SystemExit('imported')")
     assert "imported" in run(site, {}).stderr
-    done = run(site, {"trainer.": 1})
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "'trainer.' is no path" in done.stderr
+    result = run(site, {"trainer.": 1})
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "'trainer.' is no path" in result.stderr
 
 
 def test_a_python_without_nemo_is_reported(site: Path) -> None:
     (site / "nemo/__init__.py").unlink()
     (site / "nemo/recipes.py").unlink()
     (site / "nemo").rmdir()
-    done = run(site, {})
-    assert (done.returncode, done.stderr.rpartition(": ")[2]) == (3, "there is no module nemo\n")
+    result = run(site, {})
+    assert (result.returncode, result.stderr.rpartition(": ")[2]) == (3, "there is no module nemo\n")
 
 
 @pytest.mark.parametrize("arguments", [[], ["--check"], ["/nonexistent/launch.json"], ["a", "b"]])

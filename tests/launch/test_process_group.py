@@ -1,4 +1,4 @@
-"""`group.sh`: whether a process group of a login node lives, and that looking for it costs no list of all processes."""
+"""`group.sh`: detection of a live process group on a login node, without a list of all processes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WAITS = "import sys; sys.stdin.read()"
 
 
 class Listing:
-    """A `ps` that is noted when it is asked."""
+    """A `ps` that records its calls."""
 
     def __init__(self, folder: Path) -> None:
         self._asked = folder / "asked"
@@ -52,7 +52,7 @@ def ps(tmp_path: Path) -> Listing:
 
 @pytest.fixture
 def leader() -> Iterator[subprocess.Popen[bytes]]:
-    """Leader of a group of two processes, which waits."""
+    """Leader of a waiting group of two processes."""
     child = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {WAITS!r}]); print(flush=True); {WAITS}"
     with subprocess.Popen(
         [sys.executable, "-c", child], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
@@ -81,8 +81,8 @@ def test_a_group_lives_on_without_its_leader_and_ends_with_its_last(
     ps: Listing, leader: subprocess.Popen[bytes], shell: str
 ) -> None:
     leader.kill()
-    until(lambda: "Z" in Path(f"/proc/{leader.pid}/stat").read_text().rpartition(") ")[2][:1], "it has ended")
-    assert ps.lives(shell, leader.pid), "its child lives, and nobody has waited for it itself"
+    until(lambda: "Z" in Path(f"/proc/{leader.pid}/stat").read_text().rpartition(") ")[2][:1], "the leader has ended")
+    assert ps.lives(shell, leader.pid), "its child is alive, and the leader is a zombie"
     leader.wait()
     assert ps.lives(shell, leader.pid)
     end_group(leader)
@@ -99,7 +99,7 @@ def test_a_process_that_has_got_the_number_of_a_leader_is_not_its_group(ps: List
 @pytest.mark.parametrize("shell", SHELLS)
 def test_its_own_group_is_known(shell: str) -> None:
     script = f'{remote_text("group.sh")}\ngroup_of "$$"'
-    done = subprocess.run([shell, "-c", script], capture_output=True, text=True, check=True, start_new_session=True)
+    result = subprocess.run([shell, "-c", script], capture_output=True, text=True, check=True, start_new_session=True)
     own = subprocess.run([shell, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.strip().isdecimal()
+    assert result.stdout.strip().isdecimal()
     assert own.stdout.strip() == str(os.getpgrp())

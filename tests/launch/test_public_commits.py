@@ -1,4 +1,4 @@
-"""The early look for the commits of a setup script, with a real git: there, not public, out of reach, found before."""
+"""The early check for the commits of a setup script, with a real git: found, not public, unreachable, found earlier."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ class Shell:
         self._site = site
 
     def run_script(self, script: str, args: Sequence[str], **_: object) -> Completed:
-        done = subprocess.run(
+        result = subprocess.run(
             ["sh", "-c", script, "sh", *args], env=self._site.environment() | {"TMPDIR": str(self._site.home)},
             check=False, capture_output=True, text=True,
         )  # fmt: skip
-        return Completed(done.returncode, done.stdout, done.stderr)
+        return Completed(result.returncode, result.stdout, result.stderr)
 
 
 class Silent:
-    """A session whose git host swallows what it is asked."""
+    """A session whose git host does not answer."""
 
     def run_script(self, *_: object, **__: object) -> Completed:
         raise DeadlineError("No answer came in time.")

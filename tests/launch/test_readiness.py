@@ -1,4 +1,4 @@
-"""The one gate: what stands against starting a run, and that nothing gets past it, nor past a read-only cluster."""
+"""The check before each start of a run: its objections, and that no start bypasses it, also on read-only clusters."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ ANYTHING = Policy()
 
 @pytest.fixture
 def request_(catalog: Catalog, make_plan: MakePlan) -> RunRequest:
-    """64 GPUs for at most half an hour or so, by our script."""
+    """64 GPUs for about half an hour, by our script."""
     row = ROWS["nemotron4-25.04"]
     return RunRequest(catalog.recipe(row[0]), make_plan(*row, time_limit="00:30:00"), PROFILE)
 
 
 def fields(request: RunRequest, policy: Policy = ANYTHING, evidence: ClusterEvidence = READY) -> list[str]:
-    found = blockers(request, policy, evidence)
-    assert all(one.reason and one.fix and one.severity == "error" for one in found)
-    return [one.field for one in found]
+    result = blockers(request, policy, evidence)
+    assert all(one.reason and one.fix and one.severity == "error" for one in result)
+    return [one.field for one in result]
 
 
 def test_nothing_stands_against_a_run_whose_cluster_is_ready(request_: RunRequest) -> None:
@@ -71,7 +71,7 @@ def test_the_clusters_state_blocks_a_run(
     request_: RunRequest, evidence: ClusterEvidence, against: list[str], words: str
 ) -> None:
     assert fields(request_, evidence=evidence) == against
-    assert words in " ".join(one.reason for one in blockers(request_, ANYTHING, evidence))
+    assert words in " ".join(blocker.reason for blocker in blockers(request_, ANYTHING, evidence))
     assert request_problems(request_, ANYTHING) == ()
 
 
@@ -82,7 +82,9 @@ def test_problems_of_the_plan_and_of_the_procedure_block_a_run(catalog: Catalog,
     assert fields(replace(request, procedure="upstream")) == ["steps"]
     assert fields(replace(request, procedure="llmb")) == ["procedure"]
     odd = make_plan(*row[:4], 63)
-    assert fields(replace(request, plan=odd))[0] == next(one.field for one in odd.problems if one.severity == "error")
+    assert fields(replace(request, plan=odd))[0] == next(
+        problem.field for problem in odd.problems if problem.severity == "error"
+    )
 
 
 @pytest.mark.parametrize(("limit", "against"), [(None, []), (32.0, []), (31.9, ["gpu_hours"])])

@@ -44,7 +44,7 @@ def explained(run: Run, words: str, exit_code: int = 1, partitions: PartitionLoo
     return refusal(_refused(run, words, exit_code), direct_spec(run), partitions)
 
 
-# What sbatch says; words of the answer; words of the mend; whose turn it is (1: the request's, 2: the cluster's).
+# Message of sbatch; words of the explanation; words of the fix; exit code (1: wrong request, 2: cluster).
 CASES = [
     # account
     (
@@ -123,7 +123,7 @@ CASES = [
         "requests GPUs",
         1,
     ),
-    # what profiles may add
+    # options that profiles may add
     (f"{FAILED}Requested reservation is invalid", "cannot use reservation `bench` now", "scontrol show res", 1),
     (f"{FAILED}Access denied to requested reservation", "cannot use reservation `bench` now", "scontrol", 1),
     (f"{FAILED}Requested reservation not usable now", "cannot use reservation `bench` now", "scontrol", 1),
@@ -148,7 +148,7 @@ CASES = [
         1,
     ),
     ("sbatch: error: Invalid directive found in batch script: mine", "does not know one of its options", "profile", 1),
-    # the cluster's own trouble
+    # problems of the cluster
     (f"{FAILED}Unable to create job record, try again", "its queue is full", "later", 2),
     (f"{FAILED}MaxJobCount limit reached", "its queue is full", "later", 2),
     (f"{FAILED}System submissions disabled", "accepts no jobs at the moment", "Wait", 2),
@@ -157,20 +157,20 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("words", "what", "mend", "exit_code"), CASES)
-def test_each_refusal_has_a_message(run: Run, words: str, what: str, mend: str, exit_code: int) -> None:
+@pytest.mark.parametrize(("words", "what", "fix", "exit_code"), CASES)
+def test_each_refusal_has_a_message(run: Run, words: str, what: str, fix: str, exit_code: int) -> None:
     there = [_partition("batch", 4, 4), _partition("debug", 2, 0.5), _partition("long", 4, None)]
     error = explained(run, words, partitions=lambda: there)
     assert error.what.startswith("Slurm rejected the job: ")
     assert what in error.what
-    assert mend in error.fix
+    assert fix in error.fix
     assert error.exit_code == exit_code
     assert not may_have_been_accepted(255, words)
 
 
 @pytest.mark.parametrize("words", [case[0] for case in CASES])
 def test_slurms_own_words_are_quoted(run: Run, words: str) -> None:
-    """Without the program's name in front of each line."""
+    """The quotation omits the program's name at the start of each line."""
     text = explained(run, words).why
     assert text.startswith("sbatch said: ")
     for line in words.splitlines():
@@ -178,7 +178,7 @@ def test_slurms_own_words_are_quoted(run: Run, words: str) -> None:
 
 
 def test_an_unknown_message_may_be_the_clusters_fault(run: Run) -> None:
-    """Only what is known to be wrong with the request answers 1."""
+    """Exit code 1 is only for messages that are certainly about the request."""
     error = explained(run, "sbatch: error: Batch job submission failed: The moon is in the wrong house")
     assert (error.what, error.exit_code) == ("Slurm rejected the job.", 2)
     assert explained(run, "sbatch: error: Batch job submission failed: Partition in DOWN state").exit_code == 2
@@ -220,18 +220,18 @@ def test_a_rejection_names_the_defaults_of_unset_options(make_run: MakeRun) -> N
 
 
 @pytest.mark.parametrize(
-    ("words", "exit_code", "what", "mend"),
+    ("words", "exit_code", "what", "fix"),
     [
         (f"{FAILED}Unable to contact slurm controller (connect failure)", 1, "controller cannot be reached", "ping"),
         ("submit.sh: 24: sbatch: not found", 127, "`sbatch` is not installed", "PATH"),
         ("submit.sh: line 24: sbatch: command not found", 127, "`sbatch` is not installed", "PATH"),
     ],
 )
-def test_a_slurm_that_was_not_asked_has_not_refused(run: Run, words: str, exit_code: int, what: str, mend: str) -> None:
+def test_a_slurm_that_was_not_asked_has_not_refused(run: Run, words: str, exit_code: int, what: str, fix: str) -> None:
     error = explained(run, words, exit_code)
     assert error.what.startswith("The job was not submitted: ")
     assert what in error.what
-    assert mend in error.fix
+    assert fix in error.fix
     assert error.exit_code == 2
     assert not may_have_been_accepted(exit_code, words)
 
@@ -249,7 +249,7 @@ def test_a_withdrawn_submission_was_not_refused(run: Run) -> None:
     assert "again" in error.fix
 
 
-# Slurm's words for a conversation that broke, and may have been heard.
+# Slurm's words for a broken connection, after which the controller may have the request.
 LOST = [
     "Socket timed out on send/recv operation",
     "Zero Bytes were transmitted or received",
@@ -288,10 +288,10 @@ def test_a_lost_conversation_leaves_open_whether_slurm_has_the_job(words: str) -
     [
         (0, "", True),
         (0, "sbatch: error: Invalid directive found in batch script: mine", True),
-        (137, "", True),  # killed
+        (137, "", True),  # killed by a signal
         (143, "sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying", True),
         (1, f"sbatch: error: Slurm controller not responding, sleeping and retrying\n{FAILED}Invalid account", False),
-        (1, f"{FAILED}Unspecified error", False),  # a site's own rules said no
+        (1, f"{FAILED}Unspecified error", False),  # refused by a site's own rules
         (255, "sbatch: unrecognized option '--timeout=3'", False),
     ],
 )

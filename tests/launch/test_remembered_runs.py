@@ -42,7 +42,7 @@ def test_a_run_is_read_back_as_it_was(runs: Runs, make_run: MakeRun) -> None:
 
 @pytest.mark.parametrize("recipe", CATALOG.recipes, ids=lambda recipe: recipe.id)
 def test_a_stored_run_makes_the_same_job_again(runs: Runs, recipe: Recipe) -> None:
-    """By which an intent is sent later; by our own script and by NVIDIA's."""
+    """An intent that is submitted later relies on this, by our script and by NVIDIA's scripts."""
     profile = SlurmProfile("eos", "eos-login", "acct", "batch", "/lustre", qos="long", vboost=True)
     procedures: tuple[tuple[ProcedureId, MakeSpec], ...] = (("direct", launch_spec), ("upstream", upstream_spec))
     selection = next(iter(selections(recipe)))

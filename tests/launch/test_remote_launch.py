@@ -1,4 +1,4 @@
-"""`remote/launch.sh` as the cluster runs it, with a squeue of a line and commands of our own."""
+"""`remote/launch.sh` as the cluster runs it, with a squeue of one line and commands of the test."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Recipe:
         self.program("squeue", body)
 
     def slow_squeue(self) -> None:
-        """One that writes down that it was asked, and answers when it may."""
+        """Install a squeue that records each call, and answers when the test allows it."""
         waits = f"while [ -e {self.folder}/asked ] && [ ! -e {self.folder}/answer ]; do sleep 0.02; done"
         self.squeue(f"echo . >>{self.folder}/asked; {waits}; echo 7")
 
@@ -49,7 +49,7 @@ class Recipe:
         program.chmod(0o755)
 
     def start(self, name: str, command: str, node: str = "") -> subprocess.Popen[bytes]:
-        """Begin a launch with that name, on this node or as if it was that one."""
+        """Start a launch with that name, on this node or as if on another."""
         if node:
             self.program("uname", 'echo "${NODE:-$(/usr/bin/uname -n)}"')
         folder = self.launches / name
@@ -62,7 +62,7 @@ class Recipe:
         return subprocess.Popen(words, env=variables, start_new_session=True)
 
     def launch(self, name: str, command: str) -> None:
-        """One launch from its beginning to its end."""
+        """Run one launch from its start to its end."""
         assert self.start(name, command).wait(timeout=20) == 0
 
     def trace(self, name: str, file: str) -> str:
@@ -87,13 +87,13 @@ class Recipe:
         return self.launches / f"launching.{os.getuid()}"
 
     def age(self, node: str) -> Path:
-        """The folder of the one launch of that node, which now was not touched for ten minutes."""
+        """Folder of that node's only launch, with a time stamp ten minutes in the past."""
         (folder,) = self.launches.glob(f"launching.*@{node}.*")
         os.utime(folder, (time.time() - 600, time.time() - 600))
         return folder
 
     def see_looks(self, *names: str) -> None:
-        """Until each of these launches, which wait, has begun to look after this, and ended."""
+        """Wait until each of these waiting launches has started and ended another check."""
         for waits in [self.launches / name / "waits" for name in names] * 2:
             until(partial(_is_another, waits, waits.stat() if waits.exists() else None))
 
@@ -272,6 +272,6 @@ def test_the_jobs_of_an_output_that_is_too_long_to_be_read_are_named(recipe: Rec
     recipe.launch("one", "echo '- Job id: 11'; echo '- Job id: 12'")
     assert recipe.left("one").values_of("named") == ()
     recipe.launch("two", "echo '- Job id: 11'; yes a line of the output | head -n 2000; echo '- Job id: 12'")
-    found = recipe.left("two")
-    assert found.values_of("named") == ("11 12 ",)
-    assert "11" not in found.output
+    result = recipe.left("two")
+    assert result.values_of("named") == ("11 12 ",)
+    assert "11" not in result.output

@@ -17,7 +17,7 @@ from llmb_tui.launch.install import _step_script
 from llmb_tui.launch.install_step import InstallStep, StepJob
 from llmb_tui.launch.step_state import explain
 
-# Like a setup script: what an earlier one made goes first.
+# Like a setup script: it first removes the result of an earlier one.
 WORK = """
 rm -rf "$1"
 echo "${SLURM_JOB_ID-here}" >>"$1.calls"
@@ -25,7 +25,7 @@ echo "${SLURM_JOB_ID-here}" >>"$1.calls"
 mkdir "$1"
 """
 SQUEUE = 'ls "$HOME/queue"'
-# A controller that takes its time: both are asked before either has answered.
+# A slow controller: it answers only after both requests have arrived.
 SBATCH = """
 number=$(mktemp "$HOME/asked.XXXXXX")
 while [ "$(ls "$HOME"/asked.* | wc -l)" -lt "$(cat "$HOME/wanted")" ]; do sleep 0.02; done
@@ -77,12 +77,12 @@ class Place:
             return self.begin(script, *words, stdin=text)
 
     def job(self, number: str) -> None:
-        """A job's turn has come."""
+        """Start a job, as if its turn in the queue had come."""
         self.run(f". {self.script}", SLURM_JOB_ID=number)
         (self.home / "queue" / number).unlink(missing_ok=True)
 
     def look(self, *results: Path | str) -> str:
-        """The word for how the step stands."""
+        """State of the step, in one word."""
         call = shell_join(["look", "ask", str(self.folder), "llmb-tui-setup", "", *map(str, results or (self.made,))])
         return self.run(f"{remote_text('lock.sh', 'there.sh', 'look.sh')}\n{call}").split()[1]
 
@@ -97,7 +97,7 @@ def place(tmp_path: Path, request: pytest.FixtureRequest) -> Place:
 
 
 def test_a_user_of_a_windows_domain_can_install(place: Place) -> None:
-    """Some shells' echo reads a backslash, with which winbind parts the domain from the name."""
+    """The echo of some shells interprets a backslash, with which winbind separates domain and name."""
     place.program("id", r"printf '%s\n' 'CORP\carol'")
     place.run(f". {place.script}")
     assert place.calls() == ["here"]
@@ -113,7 +113,7 @@ def queued_twice(place: Place) -> None:
 
 
 def test_a_step_that_was_queued_twice_is_done_once(place: Place) -> None:
-    """Two laptops looked at the queue before either job was in it; the second would undo what the first has made."""
+    """Two laptops read the queue before either job was in it; the second job would remove the result of the first."""
     queued_twice(place)
     place.job("101")
     (place.made / "of a later step").touch()
@@ -155,13 +155,13 @@ def test_the_second_of_two_jobs_completes_the_work_of_the_first(place: Place) ->
     assert place.look() == "done"
 
 
-# An image is there once it is whole.
+# An image exists once it is complete.
 
 IMAGE = remote_text("there.sh", "import_image.sh") + 'import_image "$@"'
 
 
 class Image:
-    """The step of an image, and where it comes from."""
+    """The step of an image, and the image's source."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
@@ -180,7 +180,7 @@ class Image:
         return self.place.look(self.path)
 
     def needed(self) -> int:
-        """Exit code of a submission that needs it: 0, or 3 if it is missing."""
+        """Exit code of a submission that needs the image: 0, or 3 if it is missing."""
         script = remote_text("there.sh", "inside.sh", "prepare.sh")
         process = self.place.begin(
             script, str(self.place.home), f"{self.place.home}/run", "", "1", str(self.path), "0", "0"
@@ -194,7 +194,7 @@ def image(place: Place) -> Image:
 
 
 def squashfs(size: int) -> bytes:
-    """The beginning of one: its magic number, its version, and how many bytes it has."""
+    """Header of an image: magic number, version, and size in bytes."""
     return struct.pack("<4s24xHHQQ", b"hsqs", 4, 0, 0, size).ljust(96, b"\0")
 
 
@@ -253,7 +253,7 @@ def test_an_image_from_enroot_is_checked_before_use(image: Image) -> None:
 
 @pytest.mark.parametrize(("umask", "mode"), [("go-w", 0), ("g=rwx,o-w", 0o020)])
 def test_layers_of_a_broken_import_have_the_groups_permissions(image: Image, umask: str, mode: int) -> None:
-    """Another one of those who share the install goes on with it."""
+    """Another user of the shared install continues the import."""
     image.place.program("enroot", 'echo layer >"$ENROOT_CACHE_PATH/layer"; exit 1')
     image.install(umask)
     assert (image.place.folder / "cache").stat().st_mode & 0o022 == mode

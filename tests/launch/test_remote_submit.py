@@ -1,4 +1,4 @@
-"""`remote/submit.sh` as the cluster runs it, with an sbatch that writes down that it was called."""
+"""`remote/submit.sh` as the cluster runs it, with an sbatch that records its calls."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_many_starts_at_once_submit_once(cluster: Cluster) -> None:
 
 
 def test_a_second_start_does_nothing_whatever_became_of_the_first(cluster: Cluster) -> None:
-    cluster.sbatch("kill -9 $PPID; exit 1")  # submit.sh dies while sbatch runs
+    cluster.sbatch("kill -9 $PPID; exit 1")  # submit.sh ends while sbatch runs
     cluster.submit()
     cluster.submit()
     assert len(cluster.submissions()) == 1

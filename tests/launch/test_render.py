@@ -32,7 +32,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 @pytest.fixture(scope="module")
 def warm() -> Iterator[WarmRenderer]:
-    """One for all golden scripts: none depends on what was rendered before it."""
+    """One renderer for all golden scripts, because no script depends on an earlier one."""
     renderer = WarmRenderer()
     yield renderer
     renderer.close()
@@ -40,7 +40,7 @@ def warm() -> Iterator[WarmRenderer]:
 
 @pytest.mark.parametrize("name", ROWS)
 def test_the_script_is_the_golden_one(make_spec: MakeSpec, warm: WarmRenderer, name: str) -> None:
-    """`LLMB_TUI_WRITE_GOLDEN=1` writes them again: read the difference before it is committed."""
+    """`LLMB_TUI_WRITE_GOLDEN=1` writes the scripts again: read the difference before you commit it."""
     _compare(name, render(make_spec(*ROWS[name])))
     _compare(name, warm(make_spec(*ROWS[name])))
 
@@ -96,13 +96,13 @@ def _compare(name: str, script: str) -> None:
 
 @pytest.mark.parametrize(
     ("gpu_request", "line"),
-    [("gres", "#SBATCH --gres=gpu:8"), ("none", None)],  # gpus-per-node is in the golden scripts
+    [("gres", "#SBATCH --gres=gpu:8"), ("none", None)],  # the golden scripts cover gpus-per-node
 )
 def test_gpus_are_requested_as_the_site_wants_it(make_spec: MakeSpec, gpu_request: str, line: str | None) -> None:
     profile = replace(PROFILE, gpu_request=gpu_request)  # type: ignore[arg-type]
     script = render(make_spec("nemotron4@25.04", "15b", "h100", "fp8", 64, profile=profile))
-    found = [each for each in script.splitlines() if each.startswith(("#SBATCH --gres", "#SBATCH --gpu"))]
-    assert found == ([line] if line else [])
+    requests = [each for each in script.splitlines() if each.startswith(("#SBATCH --gres", "#SBATCH --gpu"))]
+    assert requests == ([line] if line else [])
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -115,7 +115,7 @@ def test_names_in_the_script_are_those_of_the_spec(make_spec: MakeSpec, name: st
     assert f"{spec.task_dir}:/nemo_run " in script
 
 
-# Values that the shell would take for something else; `is_option` keeps quotes, backslashes, $ and ` out.
+# Values that the shell would interpret; `is_option` rejects quotes, backslashes, $ and `.
 HOSTILE = (
     ("distribution", "*:block"),
     ("comment", "(id) {id} ~ !1"),
@@ -128,7 +128,7 @@ WORDS = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "S", "Zs
 )
 
 
-# Each example runs a script, so none is shrunk.
+# Each example runs a script, so failures are not shrunk.
 @settings(max_examples=3, phases=[Phase.generate], suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(arguments=st.lists(WORDS, min_size=20, max_size=60), values=st.lists(WORDS, min_size=5, max_size=20))
 def test_arguments_and_environment_arrive_as_they_were_given(
@@ -147,7 +147,7 @@ def test_arguments_and_environment_arrive_as_they_were_given(
 
 @pytest.mark.parametrize("value", [f"(touch /tmp/x) {word}" for word in ("a;b", "* ?", "%j", "<x", "!1", "a#", "&")])
 def test_an_option_of_sbatch_cannot_leave_its_line(make_spec: MakeSpec, value: str) -> None:
-    """NeMo-Run quotes the options; what is quoted, sbatch reads as one word."""
+    """NeMo-Run quotes the options; sbatch reads a quoted text as one word."""
     spec = replace(make_spec("nemotron4@25.04", "15b", "h100", "fp8", 64), options=(("comment", value),))
     lines = [line for line in render(spec).splitlines() if line.startswith("#SBATCH --comment")]
     assert [shlex.split(line)[1:] for line in lines] == [[f"--comment={value}"]]
@@ -161,7 +161,7 @@ def test_an_option_that_a_shell_or_sbatch_might_read_is_not_rendered(make_spec: 
 
 
 def _run(script: str, folder: Path) -> tuple[list[str], list[str], dict[str, str]]:
-    """Run the script with an srun that writes down what it is given: its options, the command and the environment."""
+    """Run the script with an srun that records its options, the command and the environment."""
     programs, heard = folder / "bin", folder / "heard"
     programs.mkdir(exist_ok=True)
     recorder = (
@@ -266,7 +266,7 @@ def test_scripts_are_rendered_without_a_home_too(
     spec: LaunchSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     code = "import pwd\n\ndef unknown(uid):\n    raise KeyError(uid)\n\npwd.getpwuid = unknown\n"
-    (tmp_path / "sitecustomize.py").write_text(code)  # for the process that renders
+    (tmp_path / "sitecustomize.py").write_text(code)  # for the rendering process
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
     use_unknown_user_id(monkeypatch)
     assert render(spec).startswith("#!/bin/bash\n")
@@ -288,7 +288,7 @@ def test_rendering_leaves_nothing_behind(spec: LaunchSpec, tmp_path: Path, monke
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
-    """The processes that render, as they are started."""
+    """Rendering processes, in the order of their start."""
     processes, popen = [], subprocess.Popen
 
     def noting(*given: Any, **named: Any) -> subprocess.Popen[bytes]:
@@ -343,7 +343,7 @@ sys.stdin.read()
 @pytest.mark.usefixtures("_cold_renderer")
 @pytest.mark.parametrize("asked", [False, True])
 def test_a_warm_renderer_ends_with_its_program(tmp_path: Path, spec: LaunchSpec, asked: bool) -> None:
-    """Its directory, which nobody else knows any more, goes with it, also while it renders."""
+    """Its private directory is removed with it, also during a rendering."""
     request = f"{json.dumps(asdict(spec))}\n" if asked else ""
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     with subprocess.Popen(
@@ -354,7 +354,7 @@ def test_a_warm_renderer_ends_with_its_program(tmp_path: Path, spec: LaunchSpec,
         assert list(tmp_path.iterdir())
         assert not _ended(worker)
         program.kill()
-        until(lambda: _ended(worker), "it is gone")
+        until(lambda: _ended(worker), "the worker has ended")
     assert not list(tmp_path.iterdir())
 
 
@@ -362,7 +362,7 @@ SECRETS = ("hf_abcdefghijklmnop", "nvapi-abcdefghijklmnop")
 
 
 def test_no_script_holds_a_secret(make_spec: MakeSpec, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither of this process' environment, nor of the place where the cluster keeps one."""
+    """Neither a secret of this process' environment, nor the path where the cluster stores one."""
     for name, value in zip(("HF_TOKEN", "NGC_API_KEY"), SECRETS, strict=True):
         monkeypatch.setenv(name, value)
     script = render(make_spec(*ROWS["llama3.1-25.04"], options=RunOptions(hub_tokenizer=True)))

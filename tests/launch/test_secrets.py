@@ -1,4 +1,4 @@
-"""Which keys a plan needs, what may be one, and what the servers say to it; on the demo cluster."""
+"""API keys: which ones a plan needs, their valid forms, and the servers' answers to them; on the demo cluster."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ HUB = SecretNeed(
 )
 
 
-# Which
+# Required keys
 
 
 def test_the_direct_procedure_requires_no_key(catalog: Catalog, make_plan: MakePlan) -> None:
@@ -73,7 +73,7 @@ def test_a_secret_need_names_its_source_and_the_waiting_time(catalog: Catalog, m
     assert "Our script, which is used here, downloads nothing from it." in hub.why
 
 
-# What may be one
+# Valid forms
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_the_verb_offers_every_secret() -> None:
     assert flags.SECRETS == SECRETS
 
 
-# On a cluster
+# Keys on a cluster
 
 
 @pytest.fixture
@@ -149,7 +149,7 @@ def test_a_key_is_put_there_for_its_owner_alone(cluster: DemoCluster, session: S
         ("ngc", True),
         ("hugging-face", False),
     ]
-    path.with_name(f"{path.name}.0123abcd.part").write_text(KEY)  # of a write that was killed
+    path.with_name(f"{path.name}.0123abcd.part").write_text(KEY)  # remains of a killed write
     forget_secret(session, "ngc")
     assert list(path.parent.iterdir()) == []
 
@@ -195,7 +195,7 @@ def test_the_tokens_of_other_programs_are_seen(cluster: DemoCluster, session: Sl
     assert [state.own for state in secret_states(session)] == [False, True]
 
 
-# What the servers say
+# The servers' answers
 
 
 def test_a_registry_that_wants_no_key_says_how_big_the_image_is(session: SlurmCluster, web: Web) -> None:
@@ -205,31 +205,31 @@ def test_a_registry_that_wants_no_key_says_how_big_the_image_is(session: SlurmCl
 
 def test_a_valid_key_opens_the_image(session: SlurmCluster, web: Web, endpoints: Sources) -> None:
     web.key = KEY
-    found = try_secret(session, NGC, SecretValue("ngc", KEY), endpoints)
-    assert (found.result, found.words) == ("valid", f"The registry provides {IMAGE} with this API key.")
+    result = try_secret(session, NGC, SecretValue("ngc", KEY), endpoints)
+    assert (result.result, result.words) == ("valid", f"The registry provides {IMAGE} with this API key.")
 
 
 def test_a_wrong_key_is_refused(session: SlurmCluster, web: Web, endpoints: Sources) -> None:
     web.key = KEY
-    found = try_secret(session, NGC, SecretValue("ngc", "nvapi-a-wrong-one"), endpoints)
-    assert found.result == "refused"
-    assert found.words == "The registry rejects this API key (HTTP 401)."
-    assert "create a new one at https://ngc.example.org" in found.fix
+    result = try_secret(session, NGC, SecretValue("ngc", "nvapi-a-wrong-one"), endpoints)
+    assert result.result == "refused"
+    assert result.words == "The registry rejects this API key (HTTP 401)."
+    assert "create a new one at https://ngc.example.org" in result.fix
 
 
 def test_a_key_may_be_valid_and_not_for_this_image(session: SlurmCluster, web: Web, endpoints: Sources) -> None:
     web.key = KEY
     web.closed_images.add(IMAGE)
-    found = try_secret(session, NGC, SecretValue("ngc", KEY), endpoints)
-    assert found.result == "no access yet"
+    result = try_secret(session, NGC, SecretValue("ngc", KEY), endpoints)
+    assert result.result == "no access yet"
 
 
 def test_a_missing_key_is_reported_as_needed_or_optional(session: SlurmCluster, web: Web, endpoints: Sources) -> None:
     assert try_secret(session, NGC, None, endpoints).words == f"The registry provides {IMAGE} without an API key."
     web.key = KEY
-    found = try_secret(session, NGC, None, endpoints)
-    assert found.result == "refused"
-    assert found.words == f"The registry does not provide {IMAGE} without an API key (HTTP 401)."
+    result = try_secret(session, NGC, None, endpoints)
+    assert result.result == "refused"
+    assert result.words == f"The registry does not provide {IMAGE} without an API key (HTTP 401)."
 
 
 def test_an_unknown_image_and_a_broken_registry_say_nothing_about_the_key(
@@ -255,8 +255,8 @@ def test_a_registry_is_not_sent_to_another_host_with_the_key(session: SlurmClust
 def test_a_token_is_tested_with_the_repositories_that_it_has_to_open(
     session: SlurmCluster, web: Web, endpoints: Sources
 ) -> None:
-    found = try_secret(session, HUB, SecretValue("hugging-face", web.token), endpoints)
-    assert (found.result, found.words) == ("valid", "The token is valid, with access to meta-llama/Llama-3.1.")
+    result = try_secret(session, HUB, SecretValue("hugging-face", web.token), endpoints)
+    assert (result.result, result.words) == ("valid", "The token is valid, with access to meta-llama/Llama-3.1.")
     web.gated.add("meta-llama/Llama-3.1")
     closed = try_secret(session, HUB, SecretValue("hugging-face", web.token), endpoints)
     assert closed.result == "no access yet"
@@ -267,9 +267,9 @@ def test_a_token_is_tested_with_the_repositories_that_it_has_to_open(
 
 def test_a_login_node_without_curl_cannot_test(cluster: DemoCluster, session: SlurmCluster, endpoints: Sources) -> None:
     replace_command(cluster.root, "curl", "echo 'curl: not found' >&2; exit 127")
-    found = try_secret(session, NGC, SecretValue("ngc", KEY), endpoints)
-    assert found.result == "not tested"
-    assert found.words.endswith("curl: not found.")
+    result = try_secret(session, NGC, SecretValue("ngc", KEY), endpoints)
+    assert result.result == "not tested"
+    assert result.words.endswith("curl: not found.")
 
 
 def test_the_checks_of_a_preflight(session: SlurmCluster) -> None:
@@ -290,7 +290,7 @@ def test_the_size_is_the_recipes_if_the_registry_cannot_be_asked(
     assert Installer(session, cluster.profile, plan).probe()[1].size == "5–60 GB"
 
 
-# On this computer
+# Keys on this computer
 
 
 class Memory(KeyringBackend):
@@ -360,7 +360,7 @@ def test_a_locked_keyring_stops_nothing_and_shows_nothing(memory: Memory, sessio
 def test_without_a_safe_keyring_nothing_is_kept(
     memory: Memory, monkeypatch: pytest.MonkeyPatch, use: Callable[[], object]
 ) -> None:
-    monkeypatch.setattr(Memory, "priority", 0.5)  # as keyring rates files of plain text
+    monkeypatch.setattr(Memory, "priority", 0.5)  # as keyring rates plain text files
     with pytest.raises(secret_store.SecretStoreError) as caught:
         use()
     assert caught.value.why == "This computer has no keyring, or no safe one."

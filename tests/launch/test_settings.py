@@ -1,4 +1,4 @@
-"""Which settings of a recipe apply to a plan, and what becomes of them."""
+"""Settings of a recipe: which ones apply to a plan, and their values."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_the_later_of_two_groups_wins_key_by_key_and_in_order(catalog: Catalog, 
         segment=18,
     )
     done = settings_of(catalog, pipelined, first, later)
-    # What replaces the whole of `a` comes after what sets a part of it.
+    # A value for all of `a` comes after a value for a part of it.
     assert list(done.recipe.items()) == [("a.x", 2), ("b", 3), ("a", None)]
     assert (done.env, done.srun, done.overrides) == ({"A": "2", "B": "1"}, {"mpi": "pmix"}, ("a=1", "a=2"))
     assert (done.prefix, done.segment, done.tasks_per_numa_node) == (("numactl",), 18, 4)
@@ -201,7 +201,7 @@ def test_every_placeholder_stands_for_something(catalog: Catalog, make_plan: Mak
 
 
 def some_runs(catalog: Catalog, recipe: Recipe) -> list[Plan]:
-    """Every row, with every option, and with a layout set by hand."""
+    """Every row, with every option, and with custom layouts."""
     return [
         plan(
             catalog,
@@ -232,7 +232,7 @@ def test_every_group_of_every_preset_changes_some_run(catalog: Catalog) -> None:
         for index, group in enumerate(recipe.settings):
             without = replace(recipe, settings=recipe.settings[:index] + recipe.settings[index + 1 :])
             others = (resolve_settings(RunRequest(without, each, PROFILE)) for each in plans)
-            changed = any(other != before for other, before in zip(others, whole, strict=True))  # the first one will do
+            changed = any(other != before for other, before in zip(others, whole, strict=True))  # stops at the first
             assert changed, f"{recipe.id}: group {index}, {group.source}"
 
 

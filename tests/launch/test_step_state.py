@@ -1,4 +1,4 @@
-"""Reading what the cluster says about install steps, and the pace of a download."""
+"""Parsing of the cluster's answers about install steps, and the pace of a download."""
 
 from __future__ import annotations
 

@@ -161,7 +161,7 @@ def test_nothing_is_sent_if_this_machine_has_no_locks(
         raise OSError(number, os.strerror(number))
 
     with monkeypatch.context() as without_locks:
-        # The demo's Slurm, in this very process, keeps its own.
+        # The demo's Slurm runs in this process and keeps its own locks.
         without_locks.setattr(files, "fcntl", SimpleNamespace(**{**vars(fcntl), "flock": refuse}))
         with pytest.raises(LlmbError) as caught:
             stage.submit()
@@ -189,7 +189,7 @@ def test_a_lost_conversation_without_a_job_stays_unknown(stage: Stage) -> None:
     assert run.submission == "unknown"
     assert "Socket timed out" in run.note
     assert stage.reconcile().submission == "unknown"
-    # Slurm turns out to have it after all.
+    # Later, Slurm has the job after all.
     (stage.folder / "jobs").write_text(f"48200 {run.job_name}\n")
     assert stage.reconcile().job_ids == ("48200",)
 
@@ -209,7 +209,7 @@ def test_an_sbatch_that_hangs_leaves_the_run_unknown_until_it_answers(stage: Sta
 
 
 def test_a_job_whose_submission_was_killed_is_found_by_its_name(stage: Stage) -> None:
-    stage.before_the_answer("kill -9 $PPID; exit 1")  # submit.sh dies after Slurm took the job
+    stage.before_the_answer("kill -9 $PPID; exit 1")  # submit.sh ends after Slurm has taken the job
     run = stage.submit()
     assert (run.submission, run.job_ids) == ("submitted", ("48123",))
     assert stage.submit() == run
@@ -272,13 +272,13 @@ def test_wherever_the_line_is_cut_there_is_never_a_second_job_nor_an_unknown_one
     stage: Stage, make_run: MakeRun, when: When
 ) -> None:
     last = _count_calls(stage)
-    seen = {_cut_at(stage, make_run(stage.profile, f"cut{at}"), at, when) for at in range(1, last + 1)}
-    # Where the job is there before its start is answered, nothing comes after that which could be left unsent.
+    seen = {_cut_at(stage, make_run(stage.profile, f"cut{index}"), index, when) for index in range(1, last + 1)}
+    # If the job exists before the start is answered, no later call remains that could stay unsent.
     assert "submitted" in seen or when == "never sent"
 
 
 def _cut_at(stage: Stage, run: Run, at: int, when: When) -> str:
-    """Submit with a cut, then do what a person does: look again, submit again. Answers with the first outcome."""
+    """Submit with a cut, then check and submit again as a user does. Returns the first outcome."""
     stage.next_job_is_of(run)
     session = CuttingSession(stage.profile, lambda: drop_connections(stage.cluster), at, when)
     try:
@@ -288,7 +288,7 @@ def _cut_at(stage: Stage, run: Run, at: int, when: When) -> str:
         assert (known.submission, known.note) == ("intended", "The connection broke.")
     first = stage.runs.load(run.id).submission
     session.at = 0
-    if first == "intended":  # nothing has begun, so that trying again is right
+    if first == "intended":  # no submission has started, so a second attempt is correct
         submit_once(session, stage.runs, stage.journal, run, SCRIPT)
     known = reconcile(session, stage.runs, stage.journal, run)
     session.close()
@@ -300,7 +300,7 @@ def _cut_at(stage: Stage, run: Run, at: int, when: When) -> str:
 
 
 def test_a_submission_that_was_withdrawn_cannot_begin_later(stage: Stage) -> None:
-    """The command that starts it was on its way when the line broke, and arrives after the run was settled."""
+    """The start command was under way when the line broke, and arrives after the run was settled."""
     session = CuttingSession(stage.profile, at=_count_until_start(stage), when="command lost")
     session.cut = session.close
     assert submit_once(session, stage.runs, stage.journal, stage.run, SCRIPT).submission == "unknown"
@@ -398,7 +398,7 @@ def test_an_interrupted_submission_reports_its_state(
 
 @pytest.mark.parametrize("purged", [False, True], ids=["traces", "job"])
 def test_an_intent_that_was_sent_elsewhere_is_not_sent_again(stage: Stage, purged: bool) -> None:
-    """Such as from a state directory that was copied or restored; its traces on the cluster may have been removed."""
+    """For example from a copied or restored state directory; its traces on the cluster may have been removed."""
     stage.submit()
     stage.runs.save(stage.run)
     if purged:

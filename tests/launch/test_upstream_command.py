@@ -1,4 +1,4 @@
-"""The command of NVIDIA's scripts: what it sets, what it takes away, what it cannot do."""
+"""The command of NVIDIA's scripts: the variables that it sets and unsets, and selections without a command."""
 
 from __future__ import annotations
 
@@ -284,7 +284,7 @@ def test_a_variable_of_a_profile_does_not_take_the_place_of_the_selection(comman
     assert "MAX_STEPS" in command.unset
 
 
-# What a script sees when the text is pasted: its environment, its arguments, where it runs.
+# Report of a script in the pasted text: its environment, arguments and working directory.
 _REPORT = f"""#!{sys.executable}
 import json, os, sys
 json.dump([dict(os.environ), sys.argv[1:], os.getcwd()], open(os.environ["HOME"] + "/seen", "w"))
@@ -301,8 +301,8 @@ def pasted(command: UpstreamCommand, home: Path, **shell: str) -> tuple[dict[str
         program.write_text(_REPORT, encoding="utf-8")
         program.chmod(0o755)
     environment = {"HOME": str(home), "PATH": f"{programs}:/usr/bin:/bin", **shell}
-    done = subprocess.run(["sh", "-c", command.text], env=environment, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+    result = subprocess.run(["sh", "-c", command.text], env=environment, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
     environment, arguments, directory = json.loads((home / "seen").read_text(encoding="utf-8"))
     return environment, arguments, directory
 
@@ -345,9 +345,9 @@ def test_a_value_on_two_lines_is_refused(commands: Commands) -> None:
 
 def test_nothing_is_run_outside_the_recipes_folder(commands: Commands, tmp_path: Path) -> None:
     text = commands.launch(GROK, replace(PROFILE, install_dir=str(tmp_path))).text
-    done = subprocess.run(["sh", "-c", text], capture_output=True, text=True, check=False)
-    assert done.returncode != 0
-    assert "sbatch" not in done.stderr
+    result = subprocess.run(["sh", "-c", text], capture_output=True, text=True, check=False)
+    assert result.returncode != 0
+    assert "sbatch" not in result.stderr
 
 
 def test_paths_and_names_of_the_launch(catalog: Catalog, make_plan: MakePlan) -> None:

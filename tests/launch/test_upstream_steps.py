@@ -1,4 +1,4 @@
-"""The steps of NVIDIA's scripts: which, in what order, and what their shell does with a real git and Python."""
+"""The steps of NVIDIA's scripts: selection, order, and the effects of their shell code with a real git and Python."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MINOR = f"{sys.version_info[0]}.{sys.version_info[1]}"
 def steps_of(
     catalog: Catalog, make_plan: MakePlan, name: str, profile: SlurmProfile = PROFILE
 ) -> dict[str, InstallStep]:
-    """The steps of a row, by the first word of their ids."""
+    """Steps of a row, by the first word of their ids."""
     row = ROWS[name]
     steps = upstream_install(RunRequest(catalog.recipe(row[0]), make_plan(*row), profile))
     return {step.id.split("-")[0]: step for step in steps}
@@ -63,7 +63,7 @@ def test_another_gpu_type_is_set_up_again_if_the_script_depends_on_it(catalog: C
         upstream_install(RunRequest(recipe, make_plan(recipe.id, "340b", gpu, "fp8", 256), PROFILE))[-1]
         for gpu in ("h100", "b200")
     ]
-    assert by_gpu[0].id == by_gpu[1].id  # so that one waits for the other
+    assert by_gpu[0].id == by_gpu[1].id  # so that one test waits for the other
     assert by_gpu[0].results != by_gpu[1].results
 
 
@@ -110,7 +110,7 @@ def test_the_environment_has_the_python_of_the_recipe(
     assert step.args[0] == f"/lustre/llmb/venvs/{name}"
 
 
-# On this machine, with a real git and a real Python.
+# Run on this machine, with a real git and a real Python.
 
 
 @pytest.fixture
@@ -210,7 +210,7 @@ def test_a_checkout_with_changes_is_left_alone(site: UpstreamInstall) -> None:
 
 
 def test_a_checkout_that_another_user_made_is_used(site: UpstreamInstall) -> None:
-    """A shared install, which may be below a link that git resolves."""
+    """A shared install, possibly below a link that git resolves."""
     linked = site.install.with_name("linked")
     linked.symlink_to(site.install)
     site.install = linked
@@ -234,7 +234,7 @@ def test_remains_of_an_interrupted_clone_are_removed(site: UpstreamInstall) -> N
 
 
 def with_bundles(site: UpstreamInstall, *names: str) -> None:
-    """Bring bundles, and take the network away."""
+    """Add bundles, and disable the network."""
     offline = site.install / "offline"
     offline.mkdir()
     for name in names:
@@ -277,13 +277,13 @@ def test_a_bundle_without_the_commit_is_reported(site: UpstreamInstall) -> None:
 
 
 def use_python(site: UpstreamInstall) -> None:
-    """Ask for the Python of this test, which the environment gets."""
+    """Request the Python version of this test, which the environment gets."""
     site.scripts = replace(site.scripts, python=None, python_exact=MINOR)
 
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory, catalog: Catalog, make_plan: MakePlan) -> Path:
-    """One that the step has made, with pip; that takes seconds."""
+    """Environment that the step has made with pip, which takes seconds."""
     site = UpstreamInstall(tmp_path_factory.mktemp("made"), catalog.recipe("nemotron4@25.04"), make_plan)
     use_python(site)
     site.made("directories", "environment")
@@ -292,7 +292,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory, catalog: Catalog, make
 
 @pytest.fixture
 def copying(site: UpstreamInstall, environment: Path) -> str:
-    """A Python that is asked for in its place: each environment that it makes is a copy of that one."""
+    """Replacement for Python: each environment that it makes is a copy of `environment`."""
     copy = f"""case "$1 $2" in "-m venv") exec cp -a "{environment}" "$3" ;; esac"""
     site.program(f"python{MINOR}", f'{copy}\nexec "{sys.executable}" "$@"')
     use_python(site)
@@ -324,14 +324,14 @@ def test_an_environment_that_was_removed_is_not_there_before_it_is_whole_again(
     site: UpstreamInstall, copying: str
 ) -> None:
     site.made("directories", "environment")
-    made = Path(site.steps()["environment"].args[0])
-    shutil.rmtree(made)
+    path = Path(site.steps()["environment"].args[0])
+    shutil.rmtree(path)
     Path(copying).write_text(f"""#!/bin/sh
 case "$1 $2" in "-m venv") mkdir -p "$3/bin" && ln -s "{sys.executable}" "$3/bin/python" && exit 1 ;; esac
 exec "{sys.executable}" "$@"
 """)
     site.fails("environment")
-    assert (made / "bin" / "python").exists()
+    assert (path / "bin" / "python").exists()
     assert not site.done("environment"), "the next step would begin before pip is there"
 
 
@@ -399,7 +399,7 @@ def test_another_file_in_the_environments_place_is_left_alone(site: UpstreamInst
 
 @pytest.fixture
 def ready(site: UpstreamInstall) -> UpstreamInstall:
-    """All that comes before the setup script, without an environment."""
+    """An install with all steps before the setup script completed, without a Python environment."""
     site.scripts = replace(site.scripts, python=None, pins=())
     site.made("directories", "commits", "repository", "image", "link")
     return site

@@ -28,7 +28,7 @@ srun bash -c "enroot import --output $STAGE_PATH/nvidia+nemo+25.02.01.sqsh docke
 
 
 class UpstreamInstall:
-    """An install directory on this machine, and a git host in another."""
+    """An install directory on this machine, and a git host in another directory."""
 
     def __init__(self, folder: Path, recipe: Recipe, make_plan: MakePlan) -> None:
         self.home, self.bin, self.install = folder / "home", folder / "bin", folder / "install"
@@ -87,11 +87,11 @@ class UpstreamInstall:
         return {step.id.split("-")[0]: step for step in made}
 
     def run(self, kind: str) -> str:
-        """Work of a step; what it said."""
+        """Run a step and return its output."""
         return self._run(kind)[1]
 
     def fails(self, kind: str) -> list[str]:
-        """Lines of a step that cannot work."""
+        """Run a step that fails, and return the lines of its output."""
         code, output = self._run(kind)
         assert code != 0, output
         assert not self.done(kind)

@@ -1,4 +1,4 @@
-"""A program that builds, with NeMo's Python, what the entry script makes of a launch file, and prints facts as JSON.
+"""A program that builds a launch file's recipe with NeMo's Python, as the entry script does, and prints facts as JSON.
 
 python building.py pretrain.py launch.json
 """
@@ -14,7 +14,7 @@ from typing import Any
 
 
 def facts(script: str, launch: str) -> dict[str, Any]:
-    """What NeMo's objects are after the recipe was built; nothing is trained."""
+    """Facts about NeMo's objects after the recipe was built, without a training."""
     import fiddle
     from nemo.collections.llm.recipes.tp_overlap_configs import userbuffers
 

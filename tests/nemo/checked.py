@@ -1,4 +1,4 @@
-"""`checked`: what `pretrain.py --check` prints for plans, in the real NeMo of each plan's container."""
+"""`checked`: output of `pretrain.py --check` for plans, in the real NeMo of each plan's container."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.nemo import environment
 
 PRETRAIN = Path(__file__).parents[2] / "llmb_tui/remote/pretrain.py"
 NEMO = {"nvidia/nemo:25.02.01": "2.2.1", "nvidia/nemo:25.07.01": "2.4.0", "nvidia/nemo:25.09.00": "2.5.0"}
-"""The version that stands for a container's own."""
+"""NeMo's version in each container."""
 CATALOG = load_presets()
 RECIPES = [recipe for recipe in CATALOG.recipes if recipe.launch.kind == "nemo2"]
 ABSENT = "absent"
@@ -39,7 +39,7 @@ class Build:
     """One launch of a recipe."""
 
     key: str
-    """A row and a run option."""
+    """Name of a row and a run option."""
     recipe: Recipe
     row: Row
     plan: Plan
@@ -48,7 +48,7 @@ class Build:
 def build(
     recipe: Recipe, row: Row, name: str = "", options: RunOptions = NOTHING_MORE, *, catalog: Catalog = CATALOG
 ) -> Build:
-    """The plan of a published row. Its key: `15b h100 bf16 16 weak`, and after that a run option's name."""
+    """Plan of a published row. Its key is `15b h100 bf16 16 weak`, followed by the name of a run option."""
     selection = Selection(
         recipe.workload,
         recipe.release,
@@ -69,7 +69,7 @@ def first_rows(recipe: Recipe) -> list[Row]:
 
 
 def checked(builds: list[Build], folder: Path) -> dict[tuple[str, str], Facts]:
-    """By recipe and key: the field's path -> what is printed for it. One process for each version of NeMo."""
+    """Printed value of each field's path, by recipe and key. Starts one process for each version of NeMo."""
     found: dict[tuple[str, str], Facts] = {}
     for version in sorted({nemo_of(each) for each in builds}):
         mine = [each for each in builds if nemo_of(each) == version]
@@ -81,12 +81,12 @@ def checked(builds: list[Build], folder: Path) -> dict[tuple[str, str], Facts]:
 
 
 def nemo_of(each: Build) -> str:
-    """The NeMo of its container."""
+    """NeMo's version in the container of the plan."""
     return NEMO[str(each.plan.container)]
 
 
 def launch_file(each: Build, folder: Path) -> Path:
-    """Write `launch.json` as a run takes it along."""
+    """Write the `launch.json` that a run takes along."""
     request = RunRequest(each.recipe, each.plan, PROFILE)
     files = dict(config_files(request, resolve_settings(request)))
     folder.mkdir()
@@ -102,7 +102,7 @@ def check(version: str, files: list[Path]) -> subprocess.CompletedProcess[str]:
 
 
 def facts(text: str) -> Facts:
-    """What one block of lines says. The order of the callbacks is one more fact, `trainer.callbacks`."""
+    """Facts in one block of lines. The order of the callbacks is an additional fact, `trainer.callbacks`."""
     found = dict(_pairs(text))
     found["trainer.callbacks"] = [match[1] for name in found if (match := _CALLBACK.fullmatch(name))]
     return found
@@ -119,6 +119,6 @@ def _pairs(text: str) -> Iterator[tuple[str, Any]]:
 
 
 def strayed(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """(ours, theirs) by name, where they are not the same."""
+    """Pairs (ours, theirs) of the facts that differ, by name."""
     pairs = {name: (ours.get(name, ABSENT), theirs.get(name, ABSENT)) for name in sorted(ours.keys() | theirs.keys())}
     return {name: pair for name, pair in pairs.items() if json.dumps(pair[0]) != json.dumps(pair[1])}

@@ -1,4 +1,4 @@
-"""A program that puts together what Hydra commands ask for, and prints each configuration as JSON.
+"""A program that composes the configurations of Hydra commands and prints each of them as JSON.
 
 On stdin: a JSON list of [folder, name of the configuration file, overrides]. Started with NeMo's Python.
 """
@@ -14,7 +14,7 @@ from omegaconf import OmegaConf
 
 
 def composed(folder: str, name: str, overrides: list[str]) -> Any:
-    """The configuration as the training would be given it, without interpolations."""
+    """Configuration as the training gets it, with resolved interpolations."""
     with initialize_config_dir(config_dir=folder, version_base=None):
         return OmegaConf.to_container(compose(config_name=name, overrides=overrides), resolve=True)
 

@@ -1,8 +1,9 @@
 """Real NeMo on a CPU: `python -m tests.nemo.environment` makes the folder `.nemo`, `command` runs a Python with it.
 
-`.nemo/venv` holds what every NeMo needs, `.nemo/<version>` a NeMo and its Megatron Core, put before the venv's packages
-by PYTHONPATH. Each is pinned by a file `requirements*.lock` beside this one, and remade when that file changes or when
-making it was cut short: a mark with the lock's hash is written last. It needs Linux, Python 3.11 and 3 GB.
+`.nemo/venv` has the packages that every NeMo needs, `.nemo/<version>` a NeMo and its Megatron Core, which PYTHONPATH
+puts before the venv's packages. A file `requirements*.lock` in this folder pins each of them. A part is made again if
+its file has changed or an earlier attempt was interrupted: a mark with the lock's hash is written last. It needs Linux,
+Python 3.11 and 3 GB.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _TRY = "import nemo, torch; from nemo.collections import llm; llm.pretrain; prin
 def command(version: str) -> tuple[list[str], dict[str, str]]:
     """Start of an argument list, and the whole environment, for a Python with that NeMo, no GPU and no network.
 
-    Raises RuntimeError where it has not been made.
+    Raises RuntimeError if it has not been made.
     """
     for part in ("venv", version):
         if not _is_complete(part):
@@ -53,7 +54,7 @@ def _command(version: str) -> tuple[list[str], dict[str, str]]:
 
 
 def make() -> None:
-    """Make what is missing. Raises RuntimeError where this machine cannot have it."""
+    """Make the missing parts. Raises RuntimeError if this machine does not support them."""
     if sys.platform != "linux":
         raise RuntimeError(f"NeMo's tests need Linux; this is {sys.platform}.")
     (ROOT / "home").mkdir(parents=True, exist_ok=True)
@@ -96,7 +97,7 @@ def _make_venv(path: Path) -> None:
 def _make_version(path: Path, version: str) -> None:
     _install(_lock(version), "--target", str(path))
     argv, environment = _command(version)
-    done = _run([*argv, "-c", _TRY], environment)  # also compiles what it imports
+    done = _run([*argv, "-c", _TRY], environment)  # also compiles the imported modules
     if not done.endswith(f"{version} {TORCH}\n"):
         raise RuntimeError(f"{path} answers {done!r}, not NeMo {version} with torch {TORCH}")
 
@@ -112,7 +113,7 @@ def _run(argv: list[str], environment: dict[str, str] | None = None) -> str:
 
 
 def _python() -> str:
-    """The Python that the wheels in the lock are for."""
+    """Path of the Python version that the wheels in the lock are for."""
     if sys.version_info[:2] == _PYTHON:
         return sys.executable
     name = "python{}.{}".format(*_PYTHON)
@@ -127,7 +128,7 @@ def _is_complete(part: str) -> bool:
 
 
 def _digest(part: str) -> str:
-    """Of a version's lock and of the venv's, by which its packages were tried."""
+    """Hash of the locks of this version and of the venv, with which its packages were tested."""
     return hashlib.sha256(_lock("venv").read_bytes() + _lock(part).read_bytes()).hexdigest()
 
 

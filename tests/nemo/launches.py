@@ -1,4 +1,4 @@
-"""`check`: what `pretrain.py --check` says of many launch files with one version of NeMo, in one process."""
+"""`check`: output of `pretrain.py --check` for many launch files with one version of NeMo, in one process."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _HEAD = re.compile(r"^NeMo (?P<version>\S+)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What was printed for one file."""
+    """Output for one file."""
 
     fields: dict[str, str]
-    """Path -> its value's text, in the printed order; empty where the file was refused."""
+    """Text of each value by its path, in the printed order; empty if the file was refused."""
     refusal: str | None
-    """The line that says why it was refused, less the file's name."""
+    """Reason for the refusal, without the file's name."""
 
 
 def check(version: str, launches: Mapping[str, Mapping[str, Any]], folder: Path) -> dict[str, Checked]:
-    """Check launch files, given by a name for each, in `folder`, which is empty and takes the shipped script, too."""
+    """Check launch files, which are given by name, in the empty `folder`, to which the shipped script is added."""
     paths = [folder / f"{number}.json" for number in range(len(launches))]
     for path, launch in zip(paths, launches.values(), strict=True):
         path.write_text(json.dumps(launch))
@@ -47,7 +47,7 @@ def check(version: str, launches: Mapping[str, Mapping[str, Any]], folder: Path)
 
 
 def start(version: str, folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run the shipped script, as a file of its own, with that NeMo; `variables` are added to its environment."""
+    """Run the shipped script, as a separate file, with that NeMo; `variables` are added to its environment."""
     script = folder / "pretrain.py"
     script.write_text(remote_text("pretrain.py"))
     python, clean = environment.command(version)

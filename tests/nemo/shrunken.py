@@ -39,14 +39,14 @@ _OF_A_SHELL = ("PATH", "HOME")
 
 @dataclass(frozen=True)
 class Ended:
-    """What a rank of a training left."""
+    """Exit code and log of a training's rank."""
 
     code: int
     log: str
 
 
 def launch_file(recipe: Recipe, selection: Selection, **settings: Any) -> dict[str, Any]:
-    """What the program writes into `launch.json` for a selection, with further settings at its end."""
+    """Content of `launch.json` as the program writes it for a selection, with additional settings at the end."""
     request = RunRequest(recipe, plan(Catalog((recipe,)), selection), PROFILE)
     launch: dict[str, Any] = json.loads(dict(config_files(request, resolve_settings(request)))["configs/launch.json"])
     return launch | {"settings": {name: v for name, v in launch["settings"].items() if name not in settings} | settings}
@@ -63,7 +63,7 @@ def train(version: str, folder: Path, launch: dict[str, Any]) -> list[Ended]:
     ranks = [folder / f"log-{rank}" for rank in range(RANKS)]
     processes = _start_ranks(version, ranks)
     try:
-        # A rank waits for ever for one that failed.
+        # A rank waits forever for a failed one.
         until(lambda: any(p.poll() for p in processes) or _all_ended(processes), "the ranks have ended")
     finally:
         for process in processes:
@@ -103,7 +103,7 @@ def cpu_python(version: str) -> tuple[list[str], dict[str, str]]:
     """Start of an argument list, and the environment, for a Python with a NeMo that trains on a CPU."""
     argv, variables = environment.command(version)
     variables["PYTHONPATH"] = f"{SHIMS}{os.pathsep}{variables['PYTHONPATH']}"
-    return argv, variables | {"TORCHDYNAMO_DISABLE": "1"}  # compiling takes longer here than all that it would speed up
+    return argv, variables | {"TORCHDYNAMO_DISABLE": "1"}  # compiling takes longer here than it saves
 
 
 def container_options(rig: Rig, version: str) -> dict[str, Any]:
@@ -120,7 +120,7 @@ def container_options(rig: Rig, version: str) -> dict[str, Any]:
 
 
 def in_a_pod(version: str, folder: Path, files: tuple[tuple[str, str], ...]) -> str:
-    """What the command of a workload's only pod prints, with torch's own torchrun; it ends with 0."""
+    """Run the command of a workload's only pod with torch's own torchrun, until it ends with 0; return its output."""
     argv, variables = cpu_python(version)
     programs = folder / "bin"
     programs.mkdir()

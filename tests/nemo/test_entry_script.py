@@ -1,4 +1,4 @@
-"""The entry script on real NeMo: every form of a value takes effect, and what NeMo does not know is refused."""
+"""The entry script on real NeMo: every form of a value takes effect, and names unknown to NeMo are refused."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def version(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def checked(version: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Checked]:
-    """Everything that this module asks of one NeMo, in one process: importing NeMo takes seconds."""
+    """Answers to all checks of this module for one NeMo, from one process, because importing NeMo takes seconds."""
     launches = {words: launch(settings) for words, settings in REFUSED.items()}
     launches |= {
         "as it comes": launch({}),
@@ -175,7 +175,7 @@ def test_settings_are_applied_in_the_order_of_the_file(checked: dict[str, Checke
 
 
 def test_nemo_builds_the_recipe_as_it_was_set(version: str, tmp_path: Path) -> None:
-    """With what a CPU needs: no rotary fusion, no GPU, one process."""
+    """With the settings that a CPU needs: no rotary fusion, no GPU, one process."""
     cpu = {
         "model.config.apply_rope_fusion": False,
         "trainer.accelerator": "cpu",
@@ -213,7 +213,7 @@ def test_nemo_builds_the_recipe_as_it_was_set(version: str, tmp_path: Path) -> N
 
 
 def test_what_nemo_raises_is_shown_after_the_configuration(tmp_path: Path) -> None:
-    """The recipe fuses rotary embeddings by Transformer Engine, which is not here."""
+    """The recipe fuses rotary embeddings by Transformer Engine, which is not installed here."""
     (tmp_path / "launch.json").write_text(json.dumps(launch({})))
     done = start(VERSIONS[0], tmp_path, "launch.json")
     assert done.returncode == 1

@@ -1,4 +1,4 @@
-"""The folder `.nemo`: what is half made is never taken for whole. Nothing is installed here."""
+"""The folder `.nemo`: an incomplete part never counts as complete. Nothing is installed here."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.nemo import environment
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty place for it, with a lock of its own."""
+    """Empty replacement for the folder, with its own lock files."""
     locks = tmp_path / "locks"
     locks.mkdir()
     for name in ("requirements.lock", "requirements-9.9.9.lock"):

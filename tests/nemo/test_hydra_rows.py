@@ -1,4 +1,4 @@
-"""Every row of the Hydra recipes, composed by Hydra itself from what a run takes along."""
+"""Every row of the Hydra recipes, composed by Hydra itself from the files and overrides of a run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.nemo.environment import VERSIONS, command
 
 
 def composed(specs: list[LaunchSpec], folder: Path) -> list[dict[str, Any]]:
-    """What Hydra gives the training of each run, by dotted field."""
+    """Configuration that Hydra passes to each run's training, by dotted field."""
     asked = []
     for number, spec in enumerate(specs):
         name, text, overrides = given(spec)

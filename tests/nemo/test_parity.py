@@ -1,6 +1,6 @@
-"""What a run sets on NeMo's recipe and in its environment is what NVIDIA's scripts set, field by field.
+"""A run sets the same values on NeMo's recipe and in its environment as NVIDIA's scripts, field by field.
 
-`upstream/*.json` holds what the scripts set; its README says how that was recorded.
+`upstream/*.json` has the values that the scripts set; its README describes how they were recorded.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ OPTIONS = {
 
 
 GB300_AS = "gb200"
-"""The scripts that are public accept no GB300: its rows are held against those of this GPU type."""
+"""GPU type whose rows stand for GB300: the public scripts do not accept GB300."""
 
 
 class Difference(NamedTuple):
-    """A field that we set otherwise than the scripts do, and why."""
+    """A field for which our value differs from the scripts' value, with the reason."""
 
     name: str
-    """With `*` at its end: all that begin so."""
+    """Name of the field; with `*` at its end, all fields that start with it."""
     ours: Any
     theirs: Any
     why: str
@@ -91,19 +91,19 @@ DIFFERENCES = (
 
 
 def upstream(recipe: Recipe) -> dict[str, Facts]:
-    """What the scripts set, by row and run option."""
+    """Values that the scripts set, by row and run option."""
     tree = json.loads((UPSTREAM / f"{recipe.id}.json").read_text(encoding="utf-8"))
     groups = tree["groups"].values()
     return {key: tree["all"] | group["all"] | own for group in groups for key, own in group["cases"].items()}
 
 
 def theirs(each: Build) -> Facts | None:
-    """What the scripts set for the same row; None where that has not been recorded."""
+    """Values that the scripts set for the same row; None if they were not recorded."""
     return UPSTREAMS[each.recipe.id].get(each.key.replace("gb300", GB300_AS))
 
 
 def builds(recipe: Recipe) -> Iterator[Build]:
-    """Every row, and with each run option the rows that were recorded with it."""
+    """Every row without options, and the recorded rows with each run option."""
     # Llama's own procedure takes the tokenizer from the model hub.
     hub = recipe.id == "llama3.1@25.04"
     for row in rows(recipe):
@@ -129,7 +129,7 @@ def of(each: Build) -> str:
 
 
 def ours(each: Build, printed: dict[tuple[str, str], Facts]) -> Facts:
-    """What our run sets."""
+    """Values that our run sets."""
     env = {
         f"env {name}": value
         for name, value in resolve_settings(RunRequest(each.recipe, each.plan, PROFILE)).env.items()
@@ -138,7 +138,7 @@ def ours(each: Build, printed: dict[tuple[str, str], Facts]) -> Facts:
 
 
 def allowed(each: Build, name: str, pair: tuple[Any, Any]) -> list[Difference]:
-    """The differences that explain one."""
+    """The known differences that explain this pair."""
     return [
         known
         for known in DIFFERENCES
@@ -159,8 +159,8 @@ def test_every_row_is_compared(print_at_end: Callable[[str], None]) -> None:
 
 @pytest.mark.parametrize("each", BUILDS, ids=of)
 def test_a_run_sets_what_the_scripts_set(each: Build, printed: dict[tuple[str, str], Facts]) -> None:
-    found = strayed(ours(each, printed), theirs(each) or {})
-    assert {name: pair for name, pair in found.items() if not allowed(each, name, pair)} == {}
+    result = strayed(ours(each, printed), theirs(each) or {})
+    assert {name: pair for name, pair in result.items() if not allowed(each, name, pair)} == {}
 
 
 def test_every_difference_that_is_allowed_is_there(printed: dict[tuple[str, str], Facts]) -> None:
@@ -191,8 +191,8 @@ def test_a_setting_that_is_lost_is_seen(tmp_path: Path) -> None:
     assert len(kept) == len(whole.settings) - 1
     each = build(dataclasses.replace(whole, settings=kept), rows(whole)[0])
 
-    found = strayed(ours(each, checked([each], tmp_path)), theirs(each) or {})
+    result = strayed(ours(each, checked([each], tmp_path)), theirs(each) or {})
 
-    lost = {name for name, pair in found.items() if not allowed(each, name, pair)}
+    lost = {name for name, pair in result.items() if not allowed(each, name, pair)}
     assert "recipe trainer.callbacks" in lost
     assert "recipe trainer.callbacks[FLOPsMeasurementCallback].model_name" in lost

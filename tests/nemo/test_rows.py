@@ -1,4 +1,4 @@
-"""Every published row of the NeMo 2 recipes, built by real NeMo from what a run takes along, is what its plan says."""
+"""Every published row of the NeMo 2 recipes, built by real NeMo from the files of a run, equals its plan."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_the_padded_vocabulary_is_the_published_one(printed: dict[tuple[str, str
         found, model = printed[each.recipe.id, each.key], each.recipe.models[each.row.size]
         tokenizer = "model.tokenizer" if each.row.size == "340b" else "data.tokenizer"
         told, multiple = found[f"{tokenizer}.vocab_size"], 128 * each.plan.parallelism.tp
-        # A tokenizer without words has one word more than it is told.
+        # A tokenizer without words has one word more than its configured size.
         padded = -(-(told + 1) // multiple) * multiple
         if each.row.size in ("15b", "340b"):
             assert (told, padded) == (model.vocab, {2: 256256, 8: 257024}[each.plan.parallelism.tp])
@@ -171,11 +171,11 @@ def test_a_field_that_nemo_does_not_have_is_refused(tmp_path: Path) -> None:
     recipe = read_preset(tmp_path / "wrong.toml")
     wrong = build(recipe, rows(recipe)[0])
 
-    done = check("2.2.1", [launch_file(wrong, tmp_path / "run")])
+    result = check("2.2.1", [launch_file(wrong, tmp_path / "run")])
 
-    assert done.returncode == 3
-    assert "trainer.strategy.sequence_paralel" in done.stderr
-    assert "NeMo 2.2.1" in done.stderr
+    assert result.returncode == 3
+    assert "trainer.strategy.sequence_paralel" in result.stderr
+    assert "NeMo 2.2.1" in result.stderr
 
 
 def test_which_nemo_stands_for_which_container(print_at_end: Callable[[str], None]) -> None:

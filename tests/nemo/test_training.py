@@ -1,4 +1,4 @@
-"""The entry script trains what the presets ask of NeMo on a CPU: their settings, but small sizes, on two ranks."""
+"""The entry script trains on a CPU with all settings of the presets, but small sizes, on two ranks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NEMOTRON_15B = Selection("nemotron4", "25.04", "15b", "h100", "fp8", 16, overrid
 LLAMA_8B = Selection("llama3.1", "25.04", "8b", "h100", "bf16", 8, overrides=SMALL, steps=STEPS)
 NEMOTRON_340B = Selection("nemotron4-340b", "25.12", "340b", "gb200", "fp8", 128, overrides=SMALL, steps=STEPS)
 GUESSING = log(512)
-"""Loss of a model that knows nothing of its 512 words, which random data cannot change."""
+"""Loss of a model that has learned nothing about its 512 words, as random data does not allow it."""
 
 
 def small_launch(selection: Selection) -> dict[str, Any]:
@@ -37,7 +37,7 @@ def small_launch(selection: Selection) -> dict[str, Any]:
 
 
 def shrinking() -> set[str]:
-    """What the shrunken preset sets unlike every other."""
+    """Settings that only the shrunken preset has."""
     _, *others = read_preset(PRESET).settings
     return {name for group in others for name in group.recipe}
 
@@ -48,7 +48,7 @@ def steps_of(rank: Ended) -> list[Step]:
 
 
 def trained(version: str, folder: Path, selection: Selection) -> str:
-    """Train, and check what holds for every training; the log of rank 0."""
+    """Train, check the properties of every training, and return the log of rank 0."""
     folder.mkdir(exist_ok=True)
     first, second = train(version, folder, small_launch(selection))
     assert (first.code, second.code) == (0, 0), first.log + second.log
@@ -79,7 +79,7 @@ def test_a_checkpoint_is_saved_and_loaded(version: str, selection: Selection, tm
     options = RunOptions(load_checkpoint=str(weights.parent))
     loaded = trained(version, tmp_path / "load", replace(selection, steps=1, options=options))
     assert "Global Checkpoint Load" in loaded
-    # It grows from zero by the same amount with each step: the optimizer goes on where it was.
+    # The rate grows from zero by the same amount with each step: the optimizer continues from its old state.
     assert learning_rates(loaded) == pytest.approx([learning_rates(saved)[0] * (STEPS + 1)], rel=0.001)
 
 
@@ -110,4 +110,4 @@ def test_torchrun_in_a_pod_starts_the_same_script(tmp_path: Path) -> None:
     parser = StepParser("nemo2")
     steps = parser.feed(printed.encode()) + parser.close()
     assert [step.index for step in steps] == list(range(STEPS)), printed
-    assert printed.count("\nNeMo 2.4.0\n") == 1, "only rank 0 says what it trains"
+    assert printed.count("\nNeMo 2.4.0\n") == 1, "only rank 0 prints the configuration"

@@ -25,12 +25,12 @@ from tests.rig.cluster import Rig
 
 STEPS, BATCH = 30, 16
 PATIENCE_S = 150.0
-"""Two ranks import NeMo, on two cores that others use, too."""
+"""Two ranks import NeMo, on two cores that other processes use, too."""
 
 
 @pytest.fixture
 def places(tmp_path: Path) -> UserPaths:
-    """A user's directories, with the shrunken preset among the user's own."""
+    """A user's directories, with the shrunken preset as a custom one."""
     places = UserPaths(tmp_path / "config", tmp_path / "state")
     places.presets.mkdir(parents=True)
     shutil.copy(PRESET, places.presets)

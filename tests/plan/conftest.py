@@ -14,7 +14,7 @@ PlanOf = Callable[..., Plan]
 
 @pytest.fixture(scope="session")
 def plan_of(catalog: Catalog) -> PlanOf:
-    """`plan_of("nemotron4@25.04 15b h100 bf16", 64, tp=4)`."""
+    """Function `plan_of("nemotron4@25.04 15b h100 bf16", 64, tp=4)`."""
 
     def make(names: str, scale: int, **more: object) -> Plan:
         workload, size, gpu, dtype = names.split()

@@ -21,24 +21,24 @@ def gpus(points: tuple[AtScale, ...]) -> list[int]:
 
 
 def test_it_holds_the_listed_scales_the_powers_of_two_and_one_beyond(catalog: Catalog) -> None:
-    found = over_scale(catalog, NEMOTRON)
-    assert gpus(found) == [16, 32, 64, 128, 256, 512, 1024, 2048, 4096]
-    assert [point.published for point in found] == [True] * 8 + [False]
+    points = over_scale(catalog, NEMOTRON)
+    assert gpus(points) == [16, 32, 64, 128, 256, 512, 1024, 2048, 4096]
+    assert [point.published for point in points] == [True] * 8 + [False]
 
 
 def test_powers_of_two_fill_the_gaps_between_listed_scales(catalog: Catalog) -> None:
-    found = over_scale(catalog, Selection("llama3.1", "25.04", "405b", "h100", "bf16", 512))
+    points = over_scale(catalog, Selection("llama3.1", "25.04", "405b", "h100", "bf16", 512))
     listed = [
         row.gpus for row in rows(catalog.recipe("llama3.1", "25.04")) if (row.size, row.dtype) == ("405b", "bf16")
     ]
     assert 256 not in listed
-    assert gpus(found) == [256, 512, 1024, 2048, 4096]
-    assert {point.gpus for point in found if point.published} == {512, 1024, 2048}
+    assert gpus(points) == [256, 512, 1024, 2048, 4096]
+    assert {point.gpus for point in points if point.published} == {512, 1024, 2048}
 
 
 def test_one_beyond_is_twice_the_largest_where_that_is_no_power_of_two(catalog: Catalog) -> None:
-    found = over_scale(catalog, Selection("llama3.1", "24.11", "405b", "h100", "fp8", 576))
-    assert gpus(found) == [576, 1152, 2304, 4608]
+    points = over_scale(catalog, Selection("llama3.1", "24.11", "405b", "h100", "fp8", 576))
+    assert gpus(points) == [576, 1152, 2304, 4608]
 
 
 def test_the_chosen_scale_is_one_of_them(catalog: Catalog) -> None:
@@ -61,8 +61,8 @@ def test_only_scales_with_the_same_layers_are_compared(catalog: Catalog, scale: 
 
 
 def test_with_another_layout_nothing_is_published(catalog: Catalog) -> None:
-    found = over_scale(catalog, replace(NEMOTRON, overrides=Overrides(mbs=1)))
-    assert not any(point.published for point in found)
+    points = over_scale(catalog, replace(NEMOTRON, overrides=Overrides(mbs=1)))
+    assert not any(point.published for point in points)
 
 
 def test_what_the_run_does_beside_changes_no_point(catalog: Catalog) -> None:

@@ -1,4 +1,4 @@
-"""What a cluster's own runs say about a plan: those of the same configuration, and others by their ratio."""
+"""Effect of a cluster's own runs on a plan: runs of the same configuration, and others by their ratio."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def ran(
 
 
 def here(plan: Plan, *results: ClusterResult) -> ClusterEstimate:
-    found = measured_here(plan, results)
-    assert found is not None
-    return found
+    estimate = measured_here(plan, results)
+    assert estimate is not None
+    return estimate
 
 
 def halves(found: ClusterEstimate) -> tuple[float, float]:
-    """Per cent below and above."""
+    """Half widths of the band in per cent, below and above."""
     return (
         100 * (1 - found.low_s / found.step_time_s),
         100 * (found.high_s / found.step_time_s - 1),
@@ -42,11 +42,11 @@ def halves(found: ClusterEstimate) -> tuple[float, float]:
 
 def test_one_run_of_the_same_configuration(plan_of: PlanOf) -> None:
     plan = plan_of(N15B, 64)
-    found = here(plan, ran("a", plan, 1.05))
-    assert found.step_time_s == pytest.approx(2.67 * 1.05)
-    assert halves(found) == pytest.approx((4, 4))
-    assert found.runs == ("a",)
-    assert found.basis == "1 run of this configuration on this cluster, our script"
+    estimate = here(plan, ran("a", plan, 1.05))
+    assert estimate.step_time_s == pytest.approx(2.67 * 1.05)
+    assert halves(estimate) == pytest.approx((4, 4))
+    assert estimate.runs == ("a",)
+    assert estimate.basis == "1 run of this configuration on this cluster, our script"
 
 
 @pytest.mark.parametrize(
@@ -57,35 +57,37 @@ def test_several_runs_their_mean_and_a_band_that_holds_all(
 ) -> None:
     plan = plan_of(N15B, 64)
     results = [ran(f"r{i}", plan, ratio, ended_at=i) for i, ratio in enumerate(ratios)]
-    found = here(plan, *results)
-    assert found.step_time_s == pytest.approx(2.67 * sum(ratios) / len(ratios))
-    assert halves(found) == pytest.approx((half, half))
-    assert all(found.low_s <= result.step_time_s <= found.high_s * (1 + 1e-9) for result in results)
-    assert found.runs == tuple(reversed([result.run_id for result in results])), "newest first"
+    estimate = here(plan, *results)
+    assert estimate.step_time_s == pytest.approx(2.67 * sum(ratios) / len(ratios))
+    assert halves(estimate) == pytest.approx((half, half))
+    assert all(estimate.low_s <= result.step_time_s <= estimate.high_s * (1 + 1e-9) for result in results)
+    assert estimate.runs == tuple(reversed([result.run_id for result in results])), "newest first"
 
 
 @pytest.mark.parametrize("ratios", [(1.0, 1.0, 1.0, 1.0, 3.15), (*[1.0] * 9, 2.4)])
 def test_a_run_that_met_a_slow_link_takes_no_band_below_zero(plan_of: PlanOf, ratios: tuple[float, ...]) -> None:
     plan = plan_of(N15B, 64)
-    found = here(plan, *(ran(f"r{i}", plan, ratio) for i, ratio in enumerate(ratios)))
-    assert found.low_s == pytest.approx(found.step_time_s / 10)
-    assert found.high_s == pytest.approx(2.67 * max(ratios))
+    estimate = here(plan, *(ran(f"r{i}", plan, ratio) for i, ratio in enumerate(ratios)))
+    assert estimate.low_s == pytest.approx(estimate.step_time_s / 10)
+    assert estimate.high_s == pytest.approx(2.67 * max(ratios))
 
 
 def test_runs_of_the_same_configuration_leave_the_others_out(plan_of: PlanOf) -> None:
     plan = plan_of(N15B, 64)
-    found = here(plan, ran("same", plan, 1.0), ran("other", plan_of(N15B, 128), 2.0))
-    assert found.runs == ("same",)
-    assert found.step_time_s == pytest.approx(2.67)
+    estimate = here(plan, ran("same", plan, 1.0), ran("other", plan_of(N15B, 128), 2.0))
+    assert estimate.runs == ("same",)
+    assert estimate.step_time_s == pytest.approx(2.67)
 
 
 def test_another_scale_is_scaled_by_how_much_longer_it_took(plan_of: PlanOf) -> None:
     plan = plan_of(N15B, 64)
-    found = here(plan, ran("a", plan_of(N15B, 128), 1.05))
-    assert found.step_time_s == pytest.approx(2.67 * 1.05)
-    assert halves(found) == pytest.approx((4, 4)), "a published estimate is only unsure about the cluster; now a run is"
-    assert "1 run of other configurations on H100" in found.basis
-    assert "5.0 % longer than expected" in found.basis
+    estimate = here(plan, ran("a", plan_of(N15B, 128), 1.05))
+    assert estimate.step_time_s == pytest.approx(2.67 * 1.05)
+    assert halves(estimate) == pytest.approx((4, 4)), (
+        "a published estimate is only unsure about the cluster; now a run is"
+    )
+    assert "1 run of other configurations on H100" in estimate.basis
+    assert "5.0 % longer than expected" in estimate.basis
 
 
 @pytest.mark.parametrize(
@@ -93,19 +95,19 @@ def test_another_scale_is_scaled_by_how_much_longer_it_took(plan_of: PlanOf) -> 
 )
 def test_another_model_or_precision_says_less(plan_of: PlanOf, other: str) -> None:
     plan = plan_of(N15B, 256)
-    found = here(plan, ran("a", plan_of(other, 256), 0.96))
-    assert found.step_time_s == pytest.approx(2.68 * 0.96)
-    assert halves(found) == pytest.approx((math.hypot(4, 6),) * 2)
-    assert "4.0 % less than expected" in found.basis
+    estimate = here(plan, ran("a", plan_of(other, 256), 0.96))
+    assert estimate.step_time_s == pytest.approx(2.68 * 0.96)
+    assert halves(estimate) == pytest.approx((math.hypot(4, 6),) * 2)
+    assert "4.0 % less than expected" in estimate.basis
 
 
 def test_the_same_model_and_precision_weigh_most(plan_of: PlanOf) -> None:
     plan = plan_of(N15B, 64)
     same, other = plan_of(N15B, 128), plan_of("llama3.1@25.04 70b h100 fp8", 128)
-    found = here(plan, ran("same", same, 1.02), ran("other", other, 1.20))
+    estimate = here(plan, ran("same", same, 1.02), ran("other", other, 1.20))
     expected = 2.67 * math.exp((math.log(1.02) / 16 + math.log(1.20) / (16 + 36 + 36)) / (1 / 16 + 1 / 88))
-    assert found.step_time_s == pytest.approx(expected)
-    assert set(found.runs) == {"same", "other"}
+    assert estimate.step_time_s == pytest.approx(expected)
+    assert set(estimate.runs) == {"same", "other"}
 
 
 def test_runs_that_disagree_widen_the_band_and_many_do_not_narrow_it(plan_of: PlanOf) -> None:
@@ -163,11 +165,11 @@ def test_another_layout_or_batch_is_another_configuration(plan_of: PlanOf, chang
 
 def test_the_procedures_are_named(plan_of: PlanOf) -> None:
     plan = plan_of(N15B, 64)
-    found = here(plan, ran("a", plan, 1.0), ran("b", plan, 1.0, procedure="upstream"))
-    assert found.basis == "2 runs of this configuration on this cluster, our script and NVIDIA's scripts"
+    estimate = here(plan, ran("a", plan, 1.0), ran("b", plan, 1.0, procedure="upstream"))
+    assert estimate.basis == "2 runs of this configuration on this cluster, our script and NVIDIA's scripts"
 
 
 def test_a_band_never_reaches_zero(plan_of: PlanOf) -> None:
     plan = plan_of(N15B, 64)
-    found = here(plan, ran("a", plan_of(N15B, 128), 0.1), ran("b", plan_of(N15B, 256), 9.0))
-    assert 0 < found.low_s < found.step_time_s < found.high_s
+    estimate = here(plan, ran("a", plan_of(N15B, 128), 0.1), ran("b", plan_of(N15B, 256), 9.0))
+    assert 0 < estimate.low_s < estimate.step_time_s < estimate.high_s

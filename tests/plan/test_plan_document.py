@@ -1,4 +1,4 @@
-"""The JSON object that other programs read, against the example and the sentences of its contract."""
+"""The JSON object that other programs read, compared with the example and the sentences of its contract."""
 
 from __future__ import annotations
 

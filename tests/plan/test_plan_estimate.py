@@ -1,4 +1,4 @@
-"""Where an estimate comes from, how wide its band is, and when there is none."""
+"""Estimates: their sources, the width of their bands, and selections without an estimate."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def why_none(plan: Plan) -> Problem:
 
 
 def without(catalog: Catalog, away: Callable[[ResultTable], bool]) -> Catalog:
-    """The same catalog with fewer published results."""
+    """The catalog without some of its published results."""
     recipes = [
         replace(recipe, results=tuple(table for table in recipe.results if not away(table)))
         for recipe in catalog.recipes
@@ -103,7 +103,7 @@ def test_the_same_variant_is_not_mentioned(plan_of: PlanOf, selection: str) -> N
 
 
 def test_the_same_variant_is_trusted_before_the_own_release(catalog: Catalog) -> None:
-    """Rows of the same variant in another release come before those of another one in the recipe's own."""
+    """Rows of the same variant in another release precede rows of another variant in the recipe's release."""
     recipe = catalog.recipe("nemotron4@25.04")
     mixed = [table if table.dtype == "bf16" else replace(table, precision_variant="mx") for table in recipe.results]
     older = replace(recipe, release="25.03")
@@ -237,7 +237,7 @@ def test_a_generation_without_results_has_a_number_with_a_wide_band(plan_of: Pla
 
 
 def test_another_model_takes_the_level_of_its_gpu(plan_of: PlanOf) -> None:
-    """GB200 is some 28 % farther from its peaks than the model, which is fitted on H100, would have it."""
+    """GB200 is some 28 % farther from its peaks than the model predicts, which is fitted on H100."""
     estimate = estimate_of(plan_of("nemotron4@25.04 15b gb200 bf16", 64))
     assert estimate.basis == "other models on GB200"
     assert half_pct(estimate) == pytest.approx(math.hypot(4, 10, 15, 20))
@@ -254,7 +254,7 @@ def test_an_anchor_that_is_a_worked_example_says_so(plan_of: PlanOf) -> None:
 
 
 def test_proxies_are_points_and_no_curve(plan_of: PlanOf) -> None:
-    # 62 layers are published on 128 GPUs with 19.62 s; the same layout on 256 is no curve, but the model can follow.
+    # 62 layers are published on 128 GPUs with 19.62 s; the same layout on 256 gives no curve, but the model applies.
     plan = plan_of("llama3.1@25.04 405b h100 bf16", 256, layers=62, pp=4, gbs=256)
     assert plan.scaling == "proxy"
     assert plan.parallelism.ga == 64
@@ -302,7 +302,7 @@ def test_the_other_precision_where_it_is_not_published(catalog: Catalog) -> None
     made = plan(only_bf16, NEMOTRON)
     assert estimate_of(made).basis == "the same model in bf16"
     assert half_pct(estimate_of(made)) == pytest.approx(math.hypot(4, 12))
-    assert estimate_of(made).low_s < 1.98 < estimate_of(made).high_s, "what is published"
+    assert estimate_of(made).low_s < 1.98 < estimate_of(made).high_s, "the published value"
 
 
 def test_another_size_where_the_model_is_not_published(catalog: Catalog) -> None:
@@ -310,7 +310,7 @@ def test_another_size_where_the_model_is_not_published(catalog: Catalog) -> None
     made = plan(others, Selection("nemotron4", "25.04", "15b", "h100", "bf16", 64))
     assert estimate_of(made).basis == "other models on H100"
     assert half_pct(estimate_of(made)) == pytest.approx(math.hypot(4, 12))
-    assert estimate_of(made).low_s < 2.67 < estimate_of(made).high_s, "what is published"
+    assert estimate_of(made).low_s < 2.67 < estimate_of(made).high_s, "the published value"
 
 
 def test_experts_follow_the_flops_of_their_own_rows(plan_of: PlanOf) -> None:

@@ -1,4 +1,4 @@
-"""The list of layouts: each of them can run, none that can is missing, and the order is that of the estimate."""
+"""The list of layouts: each can run, no runnable one is missing, and the order is that of the estimate."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ EVERY = 10**6
 
 @lru_cache(maxsize=4)
 def all_of(selection: Selection) -> dict[Parallelism, Layout]:
-    found = layouts(CATALOG, selection, EVERY)
-    assert len(found.best) == found.valid
-    by_numbers = {layout.parallelism: layout for layout in found.best}
-    assert len(by_numbers) == found.valid, "each once"
+    result = layouts(CATALOG, selection, EVERY)
+    assert len(result.best) == result.valid
+    by_numbers = {layout.parallelism: layout for layout in result.best}
+    assert len(by_numbers) == result.valid, "each once"
     return by_numbers
 
 
@@ -60,7 +60,7 @@ def test_a_layout_is_listed_exactly_if_it_can_be_launched(selection: Selection, 
 @given(st.sampled_from([N15B, N340B, L405B, GROK]), st.data())
 @settings(max_examples=100)
 def test_every_valid_neighbour_of_a_listed_layout_is_listed(selection: Selection, data: st.DataObject) -> None:
-    """Neighbours: one number times or by a prime, another one the other way."""
+    """Neighbours: one number multiplied or divided by a prime, and another number divided or multiplied by it."""
     start = data.draw(st.sampled_from(sorted(all_of(selection), key=repr)))
     up, down = data.draw(st.lists(st.sampled_from(FREE), min_size=2, max_size=2, unique=True))
     factor = data.draw(st.sampled_from([2, 3, 7]))
@@ -75,23 +75,23 @@ def test_every_valid_neighbour_of_a_listed_layout_is_listed(selection: Selection
 @given(st.sampled_from(PUBLISHED), st.integers(1, 30))
 @settings(max_examples=15)
 def test_the_published_layout_is_always_there_and_nothing_is_unusual_about_it(selection: Selection, most: int) -> None:
-    found = layouts(CATALOG, selection, most)
-    (published,) = [layout for layout in found.best if layout.published]
+    result = layouts(CATALOG, selection, most)
+    (published,) = [layout for layout in result.best if layout.published]
     assert published.overrides == Overrides()
     assert published.unusual == ()
     assert published.parallelism == plan(CATALOG, selection).parallelism
-    assert len(found.best) == min(most, found.valid)
+    assert len(result.best) == min(most, result.valid)
 
 
 @given(st.sampled_from([N15B, N340B, L405B, GROK]))
 @settings(max_examples=4)
 def test_what_fits_comes_first_and_the_fastest_of_it(selection: Selection) -> None:
-    found = list(all_of(selection).values())
-    assert [needs_more(layout) for layout in found] == sorted(needs_more(layout) for layout in found)
+    result = list(all_of(selection).values())
+    assert [needs_more(layout) for layout in result] == sorted(needs_more(layout) for layout in result)
     for group in (False, True):
         seconds = [
             layout.estimate.step_time_s if layout.estimate else float("inf")
-            for layout in found
+            for layout in result
             if needs_more(layout) is group
         ]
         assert seconds == sorted(seconds)
@@ -104,12 +104,12 @@ def test_the_best_are_the_first_of_all() -> None:
 
 
 def test_where_nothing_fits_the_rest_is_listed() -> None:
-    """405b whole on 64 GPUs: none of its layouts fits, and the list says so."""
+    """405b with all layers on 64 GPUs: no layout fits, and the list says so."""
     selection = Selection("llama3.1", "25.04", "405b", "h100", "bf16", 64, overrides=Overrides(layers=126, pp=8))
-    found = layouts(CATALOG, selection)
-    assert found.best
-    assert all(needs_more(layout) for layout in found.best)
-    assert all(layout.overrides.layers == 126 for layout in found.best)
+    result = layouts(CATALOG, selection)
+    assert result.best
+    assert all(needs_more(layout) for layout in result.best)
+    assert all(layout.overrides.layers == 126 for layout in result.best)
 
 
 def test_batch_sequence_and_layers_stay_as_they_are_asked_for() -> None:
@@ -122,19 +122,19 @@ def test_batch_sequence_and_layers_stay_as_they_are_asked_for() -> None:
 
 
 def test_unusual_ones_say_what_is_unusual() -> None:
-    found = all_of(N340B)
-    deep = next(layout for runs, layout in found.items() if (runs.pp, runs.vp, runs.mbs) == (16, 6, 1))
+    result = all_of(N340B)
+    deep = next(layout for runs, layout in result.items() if (runs.pp, runs.vp, runs.mbs) == (16, 6, 1))
     assert "PP 16 is above the published 8." in deep.unusual
-    flat = next(layout for runs, layout in found.items() if runs.pp == 8 and runs.vp is None)
+    flat = next(layout for runs, layout in result.items() if runs.pp == 8 and runs.vp is None)
     assert any("no virtual stages" in reason for reason in flat.unusual)
-    assert max(runs.tp for runs in found) == 8, "tensor parallelism stays in its node"
+    assert max(runs.tp for runs in result) == 8, "tensor parallelism stays in its node"
 
 
 def test_an_unlisted_scale_has_layouts_too_but_no_published_one() -> None:
-    found = layouts(CATALOG, replace(N15B, scale=96))
-    assert found.valid > 20
-    assert not any(layout.published for layout in found.best)
-    for layout in found.best:
+    result = layouts(CATALOG, replace(N15B, scale=96))
+    assert result.valid > 20
+    assert not any(layout.published for layout in result.best)
+    for layout in result.best:
         made = plan(CATALOG, replace(N15B, scale=96, overrides=layout.overrides))
         assert [p.field for p in made.problems if p.severity == "error"] == ["scale"]
 

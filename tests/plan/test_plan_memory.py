@@ -1,4 +1,4 @@
-"""What one GPU holds: against two logs of real runs, and what is said where the count is above the GPU or untried."""
+"""Memory of one GPU: compared with two logs of real runs, and messages for counts above the GPU's or untried ones."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_above_the_capacity_it_says_what_helps_and_still_can_be_launched(plan_of
 
 
 def test_a_published_configuration_above_the_capacity_is_said_to_run(catalog: Catalog) -> None:
-    """The count errs upwards for some of them: NVIDIA has published 340b on 128 H100, for which 88 GB are counted."""
+    """The count is too high for some layouts: NVIDIA has published 340b on 128 H100, for which 88 GB are counted."""
     recipe = catalog.recipe("nemotron4", "25.04")
     small = replace(recipe, gpus={"h100": replace(recipe.gpus["h100"], memory_gb=60)})
     selection = Selection("nemotron4", "25.04", "15b", "h100", "bf16", 64)

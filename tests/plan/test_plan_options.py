@@ -1,4 +1,4 @@
-"""What a run does beside the benchmark: steps, time limit, and what cannot be."""
+"""Options of a run in addition to the benchmark: steps, time limit, and impossible combinations."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def errors(made: Plan) -> dict[str, str]:
 
 
 def said(made: Plan, field: str, severity: str = "note") -> list[str]:
-    return [one.reason for one in made.problems if (one.field, one.severity) == (field, severity)]
+    return [problem.reason for problem in made.problems if (problem.field, problem.severity) == (field, severity)]
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def said(made: Plan, field: str, severity: str = "note") -> list[str]:
         (NEMOTRON, 64, (20, 25), 25),
         (LLAMA, 8, (20, 25), 25),
         (NEMOTRON_340B, 128, (45, 50), 50),
-        # The scripts of these releases go on to the end after the profile.
+        # The scripts of these releases run all steps after the profile.
         (LLAMA_HYDRA, 576, (20, 30), 50),
         (GROK, 512, (20, 30), 50),
     ],
@@ -228,7 +228,7 @@ def test_no_published_configuration_does_anything_else(catalog: Catalog) -> None
 
 
 def test_every_recipe_documents_a_profile_with_its_steps(catalog: Catalog) -> None:
-    """The names of the options are what the plan looks for."""
+    """The plan searches for the names of the options."""
     for recipe in catalog.recipes:
         for name in ("profile", "profile_start", "profile_stop"):
             assert option_row(recipe, FIELDS[name]) is not None, (recipe.id, name)

@@ -1,4 +1,4 @@
-"""The physical terms, against hand calculation and the recipes' own count of floating point operations."""
+"""The physical terms, compared with manual calculations and the recipes' own counts of floating point operations."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from llmb_tui.plan.throughput import flops_per_sample
 
 
 def row_of(catalog: Catalog, recipe: str, size: str, dtype: str, gpus: int) -> tuple[Model, Machine, Row]:
-    found = catalog.recipe(recipe)
-    (row,) = [r for r in rows(found) if (r.size, r.gpu, r.dtype, r.gpus) == (size, "h100", dtype, gpus)]
-    return found.models[size], Machine(found.gpus["h100"], catalog.chips["h100"], dtype), row
+    result = catalog.recipe(recipe)
+    (row,) = [r for r in rows(result) if (r.size, r.gpu, r.dtype, r.gpus) == (size, "h100", dtype, gpus)]
+    return result.models[size], Machine(result.gpus["h100"], catalog.chips["h100"], dtype), row
 
 
 def of_row(catalog: Catalog, recipe: str, size: str, dtype: str, gpus: int) -> Terms:
@@ -103,7 +103,7 @@ def test_the_step_model_is_a_weighted_sum(catalog: Catalog) -> None:
 
 
 def test_a_formula_may_count_other_query_groups_than_run(catalog: Catalog) -> None:
-    """By what is counted the two releases have one model, and their step times are compared."""
+    """The counted operations give both releases one model, and their step times are compared."""
     older, newer = catalog.recipe("llama3.1@24.11"), catalog.recipe("llama3.1@25.04")
     models = [recipe.models["405b"] for recipe in (older, newer)]
     assert [model.query_groups for model in models] == [16, 8]

@@ -1,4 +1,4 @@
-"""What stands in the way of a run, where, and what would do instead."""
+"""Problems that prevent a run: message, field and alternative."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_a_gpu_of_another_preset_is_answered_with_its_own_nodes(plan_of: PlanOf)
 
 
 def test_a_gpu_of_another_preset_runs_the_whole_model(plan_of: PlanOf) -> None:
-    """On 128 H100 the recipe cuts layers to 62, for their memory."""
+    """On 128 H100 the recipe reduces the layers to 62 to save memory."""
     assert plan_of(L405B, 128).parallelism.layers == 62
     runs = plan_of("llama3.1@25.04 405b gb200 bf16", 128).parallelism
     assert (runs.layers, runs.pp, runs.gbs) == (126, 8, 64)
@@ -205,8 +205,8 @@ def test_values_by_hand_that_cannot_be(
     names, scale, own = asked
     field, reason, fix = problem
     plan = plan_of(names, scale, **own)
-    found = [p for p in plan.problems if p.severity == "error" and p.field == field]
-    assert any(reason in p.reason and fix in p.fix for p in found), plan.problems
+    problems = [p for p in plan.problems if p.severity == "error" and p.field == field]
+    assert any(reason in p.reason and fix in p.fix for p in problems), plan.problems
     assert not plan.launchable
 
 

@@ -1,4 +1,4 @@
-"""What holds for every selection that can be read."""
+"""Properties of every selection that can be parsed."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_an_estimate_lies_in_its_band_and_its_absence_is_explained(selection: Se
         assert len(explained) == 1
         assert made.gpu_hours is None
         return
-    assert all(p.severity == "note" for p in explained), "it can be slower than it says"
+    assert all(p.severity == "note" for p in explained), "the run can be slower than its estimate"
     assert 0 < made.estimate.low_s < made.estimate.step_time_s < made.estimate.high_s
     assert 0 < made.estimate.mfu_pct < 100
     assert (made.published is not None) == (made.estimate.method == "published")
@@ -89,8 +89,10 @@ def test_every_problem_says_why_and_an_error_what_to_do(selection: Selection) ->
 @given(selections())
 @settings(max_examples=600)
 def test_a_batch_or_expert_group_that_a_fix_names_mends_its_field(selection: Selection) -> None:
-    found = [p for p in plan(CATALOG, selection).problems if p.severity == "error" and p.field in {"gbs", "mbs", "ep"}]
-    for problem in found:
+    problems = [
+        p for p in plan(CATALOG, selection).problems if p.severity == "error" and p.field in {"gbs", "mbs", "ep"}
+    ]
+    for problem in problems:
         for name, values in re.findall(r"(GBS|MBS|EP) ((?:\d+(?: or )?)+)", problem.fix):
             for value in re.findall(r"\d+", values):
                 overrides = replace(selection.overrides, **{name.lower(): int(value)})
@@ -100,10 +102,10 @@ def test_a_batch_or_expert_group_that_a_fix_names_mends_its_field(selection: Sel
 
 @given(st.integers(1, 10**6), st.integers(1, 10**4))
 def test_multiples_are_the_nearest(value: int, unit: int) -> None:
-    found = multiples(value, unit)
-    assert all(number % unit == 0 and number > 0 and number != value for number in found)
-    assert any(value < number <= value + unit for number in found)
-    assert any(value - unit <= number < value for number in found) == (value > unit)
+    result = multiples(value, unit)
+    assert all(number % unit == 0 and number > 0 and number != value for number in result)
+    assert any(value < number <= value + unit for number in result)
+    assert any(value - unit <= number < value for number in result) == (value > unit)
 
 
 @given(st.integers(1, 5000))

@@ -1,4 +1,4 @@
-"""Every published row: what runs, what is printed, and the arithmetic behind the printed figures."""
+"""Every published row: its plan, its published values, and the arithmetic behind them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def own_results(catalog: Catalog) -> list[tuple[Recipe, ResultRow, Plan]]:
 
 
 def printed_tables_disagree(recipe: Recipe, row: ResultRow) -> bool:
-    """Grok FP8 on 1,024 GPUs: a misprint, kept as printed."""
+    """Grok FP8 on 1,024 GPUs: a misprint, stored as published."""
     return (recipe.workload, row.dtype, row.gpus) == ("grok1", "fp8", 1024)
 
 

@@ -1,4 +1,4 @@
-"""What flags and lines of JSON mean, and how those are answered that mean nothing."""
+"""Parsing of flags and lines of JSON, and the answers to invalid ones."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ GOOD = {"workload": "nemotron4", "size": "15b", "gpu": "h100", "dtype": "bf16", 
 
 def refused(request: dict[str, Any]) -> tuple[str, tuple[str, ...]]:
     try:
-        found = read_request(CATALOG, request)
+        result = read_request(CATALOG, request)
     except (InvalidRequestError, UnknownNameError) as error:
         return error.field, error.nearest
-    pytest.fail(f"read as {found}")
+    pytest.fail(f"read as {result}")
 
 
 def test_all_keys(catalog: Catalog) -> None:
@@ -133,11 +133,13 @@ def test_a_later_release_is_named_where_an_older_one_was_meant() -> None:
     asked = {**GOOD, "workload": "llama3.1", "size": "405b"}
     made = plan_request(CATALOG, {**asked, "scale": 576})
     assert (made.launchable, made.published is not None) == (True, True)
-    assert [one.reason for one in made.problems if one.field == "release"] == [
+    assert [problem.reason for problem in made.problems if problem.field == "release"] == [
         "A later release, llama3.1@25.04, does not list this configuration."
     ]
     for same in ({"scale": 512}, {"scale": 576, "release": "24.11"}):
-        assert not [one for one in plan_request(CATALOG, {**asked, **same}).problems if one.field == "release"]
+        assert not [
+            problem for problem in plan_request(CATALOG, {**asked, **same}).problems if problem.field == "release"
+        ]
 
 
 def test_names_in_upper_case_and_keys_without_a_value() -> None:

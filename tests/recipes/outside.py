@@ -30,7 +30,7 @@ while [ -e "/run/rig/hold/$name" ]; do
 done
 exec "$@"
 """
-"""Stands before what git's server sends, so that a clone can be made to wait."""
+"""Program that runs before git's server sends data, so that a clone can be paused."""
 _SRUN = """\
 #!/bin/sh
 if [ ! -e /run/rig/faults/old-srun ]; then
@@ -40,7 +40,7 @@ if [ ! -e /run/rig/faults/old-srun ]; then
 fi
 exec /usr/bin/srun "$@"
 """
-"""Names of variables that srun reads since Slurm 23.02, and before that under the older name only; ours is 22.05."""
+"""Names of variables that srun reads since Slurm 23.02; older versions, such as ours, 22.05, read only the old name."""
 _SBATCH = """\
 #!/bin/sh
 if [ "$*" = --version ] && [ ! -e /run/rig/faults/old-srun ]; then
@@ -49,7 +49,7 @@ if [ "$*" = --version ] && [ ! -e /run/rig/faults/old-srun ]; then
 fi
 exec /usr/bin/sbatch "$@"
 """
-"""Says the version that such an srun belongs to."""
+"""Program that prints the version of such an srun."""
 _ENSUREPIP = """\
 import subprocess
 import sys
@@ -64,7 +64,7 @@ for name in ("pip", "pip3", "pip%d.%d" % sys.version_info[:2]):
     script.write_text(f"#!{{sys.executable}}\\n{{SCRIPT}}")
     script.chmod(0o755)
 """
-"""What `python3 -m venv` runs in a new environment."""
+"""Program that `python3 -m venv` runs in a new environment."""
 PIP_CONF = ".config/pip/pip.conf"
 _HERE = """\
 [global]
@@ -74,15 +74,15 @@ disable-pip-version-check = true
 [install]
 compile = no
 """
-"""Compiling every module of every package took two thirds of an install's time; Python does it for those it imports."""
+"""Compiling every module of every package took two thirds of an install's time; Python compiles the imported ones."""
 _NOWHERE = "[global]\nindex-url = https://127.0.0.1:9/simple\nretries = 0\ntimeout = 2\n"
 
 
 class Outside:
-    """One rig's. Everything lies below `rig.directory / "outside"` and belongs to the operator."""
+    """Replacements of one rig, below `rig.directory / "outside"`, owned by the operator."""
 
     hub_token = HUB_TOKEN
-    """The one that `huggingface-cli` takes."""
+    """The only token that `huggingface-cli` accepts."""
 
     def __init__(self, rig: Rig) -> None:
         self.rig = rig
@@ -103,7 +103,7 @@ class Outside:
             (self.presets / preset.name).write_text(text)
         (self.presets / "constraints").mkdir()
         wheels.write_constraints(self.presets / "constraints")
-        # What the images of the older recipes have in /opt. It stays: nothing else minds.
+        # Files that the images of the older recipes have in /opt. They stay, because they affect no other test.
         shutil.copytree(repositories.FILES / "opt", rig.knobs / "opt")
         repositories.make_checkout(rig.knobs / "opt" / "NeMo")
         self._hold_pip_ready()
@@ -123,14 +123,14 @@ class Outside:
         return self.repositories.ids[real]
 
     def use_presets(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """For the rest of the test, the copies are the program's built-in presets."""
+        """Make the copies the program's built-in presets for the rest of the test."""
         for room in ("load", "kept"):
             monkeypatch.setattr(f"llmb_tui.catalog.{room}.builtin_dir", lambda: self.presets)
 
     def need_little(self, *besides: str) -> None:
-        """Until the test ends, NeMo needs few of the 130 packages that upstream's requirements name.
+        """Reduce NeMo's requirements for the rest of the test to a few of the 130 packages that upstream names.
 
-        NeMo-Run can only be imported, unless it is named besides: the real one takes pip and Python five seconds.
+        NeMo-Run can only be imported, unless `besides` names it: the real one takes pip and Python five seconds.
         """
         self.rig.set("few-needs", " ".join(("torch", "bitsandbytes", *besides)))
 
@@ -142,7 +142,7 @@ class Outside:
         return file
 
     def bring(self, folder: Path) -> None:
-        """What a person brings to a cluster without internet: the folder of wheels, and a bundle of each repository."""
+        """Add the files that a user copies to an offline cluster: the folder of wheels, and repository bundles."""
         folder.mkdir()
         os.chown(folder, OPERATOR_ID, OPERATOR_GROUP)
         shutil.copytree(self.wheels, folder / "wheels")
@@ -151,7 +151,7 @@ class Outside:
 
     @contextmanager
     def reachable(self) -> Iterator[None]:
-        """Within the block git and pip find the stand-ins in their usual places; before and after it, nothing."""
+        """Make git and pip find the stand-ins in their usual places within the block."""
         url = (self.directory / "git").as_uri()
         hook = self.directory / "hold-clone"
         self._write(".gitconfig", f'[url "{url}/"]\n\tinsteadOf = {GITHUB}\n[uploadpack]\n\tpackObjectsHook = {hook}\n')
@@ -163,7 +163,7 @@ class Outside:
         for program, text in programs.items():
             program.write_text(text)
             program.chmod(0o755)
-        # What pip has built once it would not build again, whatever is to happen then.
+        # Remove pip's earlier builds, so that it builds again when a test needs it to.
         shutil.rmtree(self.rig.home / ".cache" / "pip", ignore_errors=True)
         try:
             yield
@@ -176,7 +176,7 @@ class Outside:
 
     @contextmanager
     def no_internet(self) -> Iterator[None]:
-        """Within the block, which must be in one of `reachable`, neither is found."""
+        """Hide the stand-ins from git and pip within the block, which must be in one of `reachable`."""
         kept = {name: (self.rig.home / name).read_text() for name in (".gitconfig", PIP_CONF)}
         self._write(".gitconfig", "")
         self._write(PIP_CONF, _NOWHERE)
@@ -188,7 +188,7 @@ class Outside:
 
     @contextmanager
     def lost(self, real: str) -> Iterator[None]:
-        """Within the block a commit is not in its repository: it is not public."""
+        """Remove a commit from its repository within the block: it is not public."""
         ours = self.commit(real)
         name = next(name for name, commits in COMMITS.items() if real in commits)
         path = self.repositories.path(name)
@@ -213,5 +213,5 @@ class Outside:
 
 @functools.cache
 def of(rig: Rig) -> Outside:
-    """The rig's, made once."""
+    """The replacements of a rig, made once."""
     return Outside(rig)

@@ -1,7 +1,7 @@
-"""The stand-ins' git repositories: those of NVIDIA that the presets name, with everything in them written by us.
+"""The stand-ins' git repositories: NVIDIA's repositories that the presets name, with content of our own.
 
-A commit's id follows from its content, so it cannot be the real one. Where the stand-ins' files name a real id, the
-stand-in's takes its place, and so it does in copies of the presets.
+A commit's id follows from its content, so it cannot be the real one. The stand-in's id replaces the real one in the
+stand-ins' files and in copies of the presets.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ RECIPES = {
     "v25.04": {"nemotron": "nemotron_25_04", "llama3.1": "llama31_25_04"},
     "v25.12": {"nemotron4-340b": "nemotron4_340b_25_12"},
 }
-"""Tag of the recipe repository: its folders, and where their files are here."""
+"""Folders of the recipe repository by tag, and the folders of their files here."""
 NEMO_25_04 = "d2b21556f2455b52ad7217f334bb66eaa13c0f83"
 NEMO_25_12 = "1f422a19d942fab0aa54e3099f4b5752d871cb5d"
 NEMO_25_12_NEW = "f260da5d65fccdf9c78283647f7497d9428fb654"
-"""For H100 and GB300: nothing says that the real one is public."""
+"""For H100 and GB300: no source confirms that the real commit is public."""
 COMMITS = {
     "NeMo": (NEMO_25_04, NEMO_25_12, NEMO_25_12_NEW),
     "Megatron-LM": (
@@ -47,21 +47,21 @@ class Repositories:
 
     folder: Path
     ids: dict[str, str]
-    """Real commit id: the stand-in's."""
+    """Commit id of the stand-in by the real one."""
 
     def path(self, name: str) -> Path:
-        """Where one is."""
+        """Path of a repository."""
         return self.folder / f"{name}.git"
 
     def translated(self, text: str) -> str:
-        """A text with the stand-ins' ids in it."""
+        """Text with the stand-ins' ids in place of the real ones."""
         for real, ours in self.ids.items():
             text = text.replace(real, ours)
         return text
 
 
 def make(folder: Path, wheels: Path) -> Repositories:
-    """Make them all. NeMo-Run's is the release in `wheels`, which is the one after the oldest commit."""
+    """Make all repositories. NeMo-Run's is the release in `wheels`, the one after the oldest commit."""
     made = Repositories(folder, {})
     trees: dict[str, Callable[[Path, int], None]] = {
         "NeMo": _fill_nemo,
@@ -72,7 +72,7 @@ def make(folder: Path, wheels: Path) -> Repositories:
         tree = _begin(made, name)
         for number, real in enumerate(COMMITS[name]):
             fill(tree, number)
-            # A branch for each, so that one can be taken away.
+            # One branch for each commit, so that a commit can be removed.
             _git(tree, "checkout", "-q", "-b", real[:7])
             made.ids[real] = _commit(made, tree, f"Stand-in for {real}")
         _git(tree, "checkout", "-q", "-b", "main", f"{COMMITS[name][0][:7]}")
@@ -108,7 +108,7 @@ def _end(made: Repositories, tree: Path, name: str) -> None:
     _git(tree, "clone", "-q", "--bare", str(tree), str(path))
     shutil.rmtree(tree)
     _git(path, "remote", "remove", "origin")
-    # As GitHub has it: any commit by its id, and without its files if they are not wanted.
+    # As on GitHub: any commit can be fetched by its id, with or without its files.
     _git(path, "config", "uploadpack.allowAnySHA1InWant", "true")
     _git(path, "config", "uploadpack.allowFilter", "true")
 
@@ -137,12 +137,12 @@ def _fill_nemo(tree: Path, number: int) -> None:
 def _fill_package(tree: Path, files: str) -> None:
     for source in (FILES / "package", FILES / files):
         ignore = shutil.ignore_patterns("__pycache__")
-        # With the time of now: git takes a file of the same size and time for the one that it has.
+        # With the current time: git takes a file of the same size and time for the one in its index.
         shutil.copytree(source, tree, dirs_exist_ok=True, ignore=ignore, copy_function=shutil.copy)
 
 
 def _fill_nemo_run(tree: Path, wheels: Path) -> None:
-    """The real NeMo-Run, out of its wheel, with the stand-ins' way to build it, and beside it the little one."""
+    """Fill in the real NeMo-Run from its wheel, with the stand-ins' build backend, and the little one next to it."""
     wheel = next(wheels.glob("nemo_run-*.whl"))
     version = wheel.name.split("-")[1]
     with zipfile.ZipFile(wheel) as archive:

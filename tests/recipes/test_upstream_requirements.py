@@ -1,4 +1,4 @@
-"""The stand-ins' requirements files are upstream's own, and what the presets pin is what they name."""
+"""The stand-ins' requirements files equal upstream's, and the presets pin the packages that these files name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROWS = [
 ]
 RECIPES = {"llama3.1@24.11": "24.09", "nemotron4@25.04": NEMO_25_04, "nemotron4-340b@25.12": NEMO_25_12}
 BY_A_COMMIT_OR_VERSION = {"nemo-run", "bitsandbytes", "nvidia-modelopt"}
-"""Of upstream's own choice, by its setup script."""
+"""Packages that upstream's setup script selects by a commit or version."""
 
 
 def files_of(revision: str) -> list[Path]:

@@ -1,8 +1,8 @@
-"""The wheels that pip has in place of its index: `make` puts those of NeMo-Run's needs into the folder `.wheels`.
+"""The wheels that pip uses in place of its index: `make` puts NeMo-Run's requirements into the folder `.wheels`.
 
-They are fetched once, from the index that pip is set up for, at the versions of `requirements.lock`, for the Python of
-the rig's login node; a mark with the lock's hash is written last. `write_stand_ins` adds packages of the same name as
-large or private ones, with nothing in them.
+They are downloaded once, from pip's configured index, at the versions of `requirements.lock`, for the Python of the
+rig's login node; a mark with the lock's hash is written last. `write_stand_ins` adds empty packages with the names of
+large or private ones.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1] / ".wheels"
 LOCK = HERE / "requirements.lock"
 PYTHON = "/usr/bin/python3"
-"""The Python of the rig's login node."""
+"""Python of the rig's login node."""
 PIP = "pip"
-"""Folder beside the wheels: what that Python puts into a new environment, with the pip of the lock.
+"""Folder next to the wheels: the packages that this Python installs in a new environment, with the pip of the lock.
 
-Its own is of 2023 and takes three times as long to choose and install what NeMo needs.
+Python's own pip is of 2023 and takes three times as long to select and install NeMo's requirements.
 """
 STAND_INS = {
     "torch": ("2.14.1",),
@@ -36,13 +36,13 @@ STAND_INS = {
     "huggingface-hub": ("2.4.0",),
     "megatron-core": ("0.11.0",),
 }
-"""Packages at versions that the scripts name themselves, and those that they get without one: the newest."""
+"""Packages at versions that the scripts name themselves, and the newest, which they get without a version."""
 CONSTRAINTS = HERE.parents[1] / "presets" / "constraints"
 _HUB_WITH_PROGRAM = "0.26.3"
 
 
 def make() -> Path:
-    """The folder with the wheels, made where it is not whole. Raises RuntimeError with what pip said."""
+    """Return the folder with the wheels; make it first if it is incomplete. Raises RuntimeError with pip's output."""
     ROOT.mkdir(exist_ok=True)
     with (ROOT / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # tests run in several processes
@@ -57,17 +57,16 @@ def make() -> Path:
 
 
 def python_version() -> str:
-    """Of the login node's Python, such as `3.11`."""
+    """Version of the login node's Python, such as `3.11`."""
     return _run([PYTHON, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]).strip()
 
 
 def _download(folder: Path, work: Path) -> None:
-    """With the pip of that Python: what is right for it depends on its version."""
+    """Use the pip of that Python, because the right files depend on its version."""
     _run([PYTHON, "-m", "venv", str(work)])
     pip = [str(work / "bin" / "pip"), "wheel", "--quiet", "--disable-pip-version-check", "--use-pep517"]
-    _run(
-        [*pip, "--no-deps", "--wheel-dir", str(folder), "-r", str(LOCK)]
-    )  # of one, antlr4-python3-runtime, there is no wheel
+    # `pip wheel`, because antlr4-python3-runtime has no wheel in the index.
+    _run([*pip, "--no-deps", "--wheel-dir", str(folder), "-r", str(LOCK)])
     newer = [pip[0], "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-index"]
     _run([*newer, "--find-links", str(folder), "--upgrade", "pip"])
     (packages,) = work.glob("lib/python*/site-packages")
@@ -76,10 +75,10 @@ def _download(folder: Path, work: Path) -> None:
 
 
 def _run(argv: list[str]) -> str:
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(argv)}: {done.stderr}")
-    return done.stdout
+    result = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise RuntimeError(f"{' '.join(argv)}: {result.stderr}")
+    return result.stdout
 
 
 def write_stand_ins(folder: Path) -> None:
@@ -90,7 +89,7 @@ def write_stand_ins(folder: Path) -> None:
         ours = named - real if _with_nemo_run(file) else named
         wanted |= {(name, version) for name, version in _pinned(file.read_text()) if name in ours | set(STAND_INS)}
     for name, version in wanted - {("huggingface-hub", _HUB_WITH_PROGRAM)}:
-        # Not under its own name: other packages look for it, and would take it for the real one.
+        # The module has another name: other packages look for the real one, and would import this one.
         module = f"stand_in_{name.replace('-', '_')}.py"
         _write(folder, name, version, {module: '"""Stand-in for tests: there is nothing in this package."""\n'})
     hub = (HERE / "files" / "huggingface_hub" / "__init__.py").read_text()
@@ -99,7 +98,7 @@ def write_stand_ins(folder: Path) -> None:
 
 
 def write_constraints(folder: Path) -> None:
-    """Copies of the presets' constraints; of what NeMo-Run really needs they have the versions of the lock."""
+    """Copy the presets' constraints; packages that NeMo-Run really needs get the versions of the lock."""
     real = real_versions()
     for file in CONSTRAINTS.glob("*.txt"):
         lines = file.read_text().splitlines()
@@ -110,12 +109,12 @@ def write_constraints(folder: Path) -> None:
 
 
 def canonical(name: str) -> str:
-    """A package's name as indexes compare it."""
+    """Name of a package in the form that indexes compare."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def real_versions() -> dict[str, str]:
-    """Of the packages that were fetched: those of the lock."""
+    """Versions of the downloaded packages, which are those in the lock."""
     lock = {canonical(line.split("==")[0]) for line in LOCK.read_text().splitlines()}
     parts = [file.name.split("-")[:2] for file in (ROOT / python_version()).glob("*.whl")]
     return {canonical(name): version for name, version in parts if canonical(name) in lock}

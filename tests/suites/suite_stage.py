@@ -1,4 +1,4 @@
-"""A runner of suites over a cluster that does what a test says; what is remembered here is real."""
+"""A runner of suites over a cluster whose answers the test sets; the runs are stored for real."""
 
 from __future__ import annotations
 
@@ -35,30 +35,30 @@ EOS = SlurmProfile("eos", "eos.example.com", "acct", "batch", "/lustre/llmb")
 
 
 class Killed(BaseException):
-    """The program is gone."""
+    """The program was killed."""
 
 
 @dataclass
 class Stage:
-    """One machine; `runner` is a program on it, which knows only what is on the disk."""
+    """One machine; `runner` is a program on it, which knows only the files on the disk."""
 
     folder: Path
     outcomes: dict[int, Submission | LlmbError] = field(default_factory=dict)
-    """What becomes of the n-th submission, from 1 on, unless it gets its job."""
+    """Result of the n-th submission, counted from 1; a missing one gets its job."""
     kill_at: int | None = None
-    """The program is killed at the n-th moment at which it could be."""
+    """Number of the possible interruption at which the program is killed."""
     ends: Callable[[Run], str] = lambda _: "COMPLETED"
     failed_checks: tuple[Check, ...] = ()
     jobs: list[tuple[str, str]] = field(default_factory=list)
-    """(run, dependency) of every job that the cluster got."""
+    """(run, dependency) of every job that the cluster received."""
     most_going: int = 0
     moments: int = 0
     messages: list[str] = field(default_factory=list)
     settles_as: Submission = "submitted"
     crowd: int = 1
-    """A job ends as soon as so many run."""
+    """Number of running jobs at which one ends."""
     copied: bool = True
-    """The log of a job is here as soon as the job has ended."""
+    """True to copy the log of a job as soon as the job has ended."""
 
     def __post_init__(self) -> None:
         places = UserPaths(self.folder / "config", self.folder / "state")
@@ -90,10 +90,10 @@ class Stage:
         return SuiteRunner(self.suites, launcher, feed, clusters)
 
     def go(self, suite: Suite, stop: threading.Event | None = None) -> SuiteProgress:
-        """One program that submits, until it ends or is killed."""
+        """Run one program that submits, until it ends or is killed."""
         return self.runner.submit(suite, self.messages.append, stop or threading.Event())
 
-    # A cluster that is always there.
+    # A cluster that always answers.
 
     read_only = False
 
@@ -101,7 +101,7 @@ class Stage:
 
     def connect(self, prompter: object) -> None: ...
 
-    # A launcher, each of whose runs is sent at most once.
+    # A launcher that submits each run at most once.
 
     def prepare(self, request: RunRequest, run_id: str) -> PreparedRun:
         self.moment()
@@ -147,7 +147,7 @@ class Stage:
     def _job(self, run_id: str) -> str:
         return str(100 + [one for one, _ in self.jobs].index(run_id))
 
-    # A feed of runs: what was unknown is settled, and jobs end one after the other.
+    # A feed of runs: unknown runs are settled, and jobs end one after the other.
 
     def follow(self, post: Callable[[RunsChanged], object]) -> SimpleNamespace:
         ended = threading.Event()
@@ -196,6 +196,6 @@ class Stage:
 
     @staticmethod
     def seen(link: str = "live", note: str = "", *, unread: bool = False) -> SimpleNamespace:
-        """A monitor whose one look finds that."""
+        """A monitor that returns this state at its first check."""
         state = SimpleNamespace(link=link, link_note=note, log_unread=unread)
         return SimpleNamespace(once=lambda: state)

@@ -1,4 +1,4 @@
-"""The suites that come with the program: what they run, and what they answer."""
+"""The suites that come with the program: their runs, and the questions that they answer."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def made(
     kind: SuiteKind, selection: Selection = NEMOTRON, most_gpus: int | None = None, count: int | None = None
 ) -> Suite:
     name, selections = ready_made(kind, CATALOG, selection, most_gpus, count)
-    suite = make_suite(name, "eos", [(one, "direct") for one in selections], kind=kind)
+    suite = make_suite(name, "eos", [(selection, "direct") for selection in selections], kind=kind)
     return replace(suite, rows=tuple(replace(row, run_id=f"r{i}") for i, row in enumerate(suite.rows)))
 
 
 def standing(suite: Suite, *records: RunRecord) -> SuiteProgress:
-    return progress_of(plan_suite(suite, CATALOG, EOS, Policy()), {one.run.id: one for one in records})
+    return progress_of(plan_suite(suite, CATALOG, EOS, Policy()), {record.run.id: record for record in records})
 
 
 def ended(
@@ -128,9 +128,9 @@ def test_repeat_reports_its_noise() -> None:
 @pytest.mark.parametrize(
     ("times", "half", "alike"),
     [
-        ((2.0, 2.01), "0.064", "0.13"),  # Student's t is 12.7 by two runs
+        ((2.0, 2.01), "0.064", "0.13"),  # Student's t is 12.7 for two runs
         ((2.0, 2.01, 2.02), "0.025", "0.061"),
-        ((2.0, 2.0, 2.0), "0.002", "0.002"),  # that four digits are the same does not make the runs so
+        ((2.0, 2.0, 2.0), "0.002", "0.002"),  # equal values to four digits do not make equal runs
     ],
 )
 def test_few_repeats_leave_much_alike(times: tuple[float, ...], half: str, alike: str) -> None:
@@ -183,7 +183,7 @@ def test_tune_does_not_judge_by_a_log_that_was_not_read(stage: Stage) -> None:
     none = standing(suite, replace(unread, run=make_run("r0")), unread)
     assert not replace(none, given_up=waiting).stopped
     assert replace(none, given_up=frozenset({"r0", "r1"})).stopped
-    # Who only looks sees that nothing goes on; to submit it again would, and not begin another one.
+    # A check shows that no thread is active; a second submission continues this suite and starts no other one.
     assert (none.stopped, none.over, none.unfinished) == (True, True, True)
 
 

@@ -1,4 +1,4 @@
-"""Suites are submitted in threads that no screen holds; who asks again is told how each stands."""
+"""Suites are submitted in threads that are independent of screens; a later request returns the state of each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SUITE = replace(make_suite("mine", "eos", [(NEMOTRON, "direct")]), id="s1")
 
 
 class Runner:
-    """Says two words, the second when it may; then ends as it is told."""
+    """Reports two messages, the second when the test allows it; then ends as the test sets."""
 
     def __init__(self, error: Exception | None = None) -> None:
         self.go = threading.Event()
@@ -41,19 +41,19 @@ class Runner:
 def test_a_submission_in_progress_is_not_started_twice() -> None:
     runner = Runner()
     submissions = Submissions(runner.submit)
-    heard: list[str] = []
-    end = submissions.follow(heard.append)
+    messages: list[str] = []
+    end = submissions.follow(messages.append)
     assert submissions.of("s1") is None
     submissions.begin(SUITE)
     until(lambda: submissions.of("s1") == SuiteSubmissionProgress("checking eos"), "the first words")
     submissions.begin(SUITE)
     runner.go.set()
     until(lambda: submissions.of("s1") == SuiteSubmissionProgress("job 1", goes_on=False), "the end")
-    assert (runner.begun, heard) == (1, ["s1"] * 3)
+    assert (runner.begun, messages) == (1, ["s1"] * 3)
     end()
     submissions.begin(SUITE)
-    until(lambda: runner.begun == 2, "it is begun again")
-    assert heard == ["s1"] * 3
+    until(lambda: runner.begun == 2, "the second submission")
+    assert messages == ["s1"] * 3
 
 
 @pytest.mark.parametrize("error", [LlmbError("eos does not answer."), KeyError("a value of somebody")])
@@ -74,7 +74,7 @@ def test_the_end_of_the_program_ends_it_between_two_rows() -> None:
     runner = Runner()
     submissions = Submissions(runner.submit)
     submissions.begin(SUITE)
-    until(lambda: runner.stop is not None, "it is begun")
+    until(lambda: runner.stop is not None, "the start of the submission")
     submissions.end()
     assert runner.stop is not None
     assert runner.stop.is_set()

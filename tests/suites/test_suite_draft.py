@@ -1,4 +1,4 @@
-"""A suite while it is chosen: what multiplies, what can be had, what is taken out, and what its rows are called."""
+"""A suite during its selection: multiplied rows, available rows, excluded rows, and the names of rows."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_an_unpublished_value_cannot_be_chosen_and_has_a_reason() -> None:
 def test_the_base_is_offered_even_if_it_is_not_published() -> None:
     odd = draft_of(replace(NEMOTRON, scale=24, overrides=Overrides(tp=4)), "direct", "eos")
     assert offer(odd, "scales", 24) == Offer(24, "24", "not published", chosen=True)
-    assert [one.label for one in offers(odd, CATALOG)["layouts"]] == ["tp4"]
+    assert [layout.label for layout in offers(odd, CATALOG)["layouts"]] == ["tp4"]
 
 
 def test_rows_are_excluded_and_included_again() -> None:
@@ -122,7 +122,7 @@ def test_a_row_that_is_out_stays_out_however_often_it_is_repeated(
     draft = with_number(replace(DRAFT, scales=(16, 64)), "count", before)
     key = "nemotron4@25.04 15b fp8 16"
     changed = with_number(toggle_excluded(draft, [key + number for number in out]), "count", after)
-    if after == 10**12:  # nobody means that; the field is typed on
+    if after == 10**12:  # an unlikely value; the user is still typing
         changed = with_number(changed, "count", after := 2)
     assert sent_scales(planned(changed)) == ([] if stays else [16] * (after or 1)) + [64] * (after or 1)
 

@@ -1,4 +1,4 @@
-"""A suite's file: what it asks for, and each fault with file, line, field and the nearest valid value."""
+"""A suite's file: its runs, and each error with file, line, field and the nearest valid value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A suite before anything is sent: its rows, its sums, what stands against it; and how it stands afterwards."""
+"""A suite before any submission: its rows, totals and objections; and its state afterwards."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_a_recipe_that_is_here_no_more_blocks_its_row_and_no_list() -> None:
         ((row, problem),) = plan.blockers
         assert (row and row.row.key, problem.field) == ("nemotron4@1.0 15b fp8 64", "release")
         assert progress_of(plan, {}).words == "0 of 2 runs done · 2 not submitted"
-    kept = replace(suite, rows=tuple(replace(row, run_id=f"r{at}") for at, row in enumerate(suite.rows)))
+    kept = replace(suite, rows=tuple(replace(row, run_id=f"r{index}") for index, row in enumerate(suite.rows)))
     assert progress_of(planned(kept), {"r1": record("r1", "start")}).rows[1].left_s == 0.0
 
 
@@ -180,7 +180,7 @@ def test_progress_counts_every_row_once() -> None:
         record("r6", "timeout"),
         record("r7", "submitted", submission="refused", job_ids=()),
     ]
-    progress = replace(progress_of(planned(suite, 8), {one.run.id: one for one in records}), free_nodes=4)
+    progress = replace(progress_of(planned(suite, 8), {record.run.id: record for record in records}), free_nodes=4)
     assert progress.words == (
         "3 of 9 runs done: 1 PASS, 1 FAIL, 1 without a verdict"
         " · 1 rejected · 1 failed · 1 running · 1 queued · 1 unknown · 1 not submitted"

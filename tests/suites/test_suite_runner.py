@@ -1,4 +1,4 @@
-"""Each row of a suite is sent once, whatever happens to the program that sends it."""
+"""Each row of a suite is submitted once, whatever happens to the submitting program."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def suite_of(number: int = 4, selection: Selection = NEMOTRON, **more: Any) -> S
 
 
 def once_each(stage: Stage, suite: Suite) -> bool:
-    """Every row has its run, and every run one job."""
+    """True if every row has its run, and every run one job."""
     return [run_id for run_id, _ in stage.jobs] == list(stage.suites.load(suite.id).run_ids)
 
 
@@ -350,7 +350,7 @@ def test_a_withdrawn_run_is_not_submitted_again(stage: Stage) -> None:
     intended = next(run for run in stage.runs.all() if run.submission == "intended")
     stage.runs.save(
         replace(intended, sent_at=2.0)
-    )  # its submission had begun, and certainly did not come to the cluster
+    )  # its submission had started, and certainly did not reach the cluster
     withdraw(stage.runs, stage.journal, intended)
     progress = stage.go(suite)
     assert (len(stage.jobs), progress.count("cancelled")) == (3, 1)
@@ -416,7 +416,7 @@ def test_a_watcher_reads_the_log_of_a_run_that_replaced_another(stage: Stage) ->
 
 
 def ended_unread(stage: Stage, number: int = 3) -> Suite:
-    """A suite whose jobs have ended well, and whose logs were not copied."""
+    """A suite whose jobs completed, and whose logs were not copied."""
     stage.ends = lambda _: "RUNNING"
     suite = stage.suites.keep(suite_of(number))
     stage.go(suite)
@@ -451,9 +451,9 @@ def test_a_broken_suite_is_named_and_not_passed_over(stage: Stage, tmp_path: Pat
 
 
 def tune(stage: Stage) -> Suite:
-    """Three layouts to try, each faster than the one before, then the full run."""
+    """Three layouts to try, each faster than the last, and then the full run."""
     name, selections = ready_made("tune", CATALOG, NEMOTRON, count=3)
-    return stage.suites.keep(make_suite(name, "eos", [(one, "direct") for one in selections], kind="tune"))
+    return stage.suites.keep(make_suite(name, "eos", [(selection, "direct") for selection in selections], kind="tune"))
 
 
 def write_log(stage: Stage, suite: Suite, run_id: str) -> None:
@@ -464,7 +464,7 @@ def write_log(stage: Stage, suite: Suite, run_id: str) -> None:
 
 
 def without_logs(stage: Stage, suite: Suite, unreadable: Callable[[str], SimpleNamespace | None]) -> None:
-    """The logs of its runs are copied when they are asked for, but where `unreadable` has another answer."""
+    """Remove the local logs; a request copies each log, unless `unreadable` has another answer."""
     stage.copied = False
 
     def monitor(run_id: str) -> SimpleNamespace:

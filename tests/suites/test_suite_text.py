@@ -1,4 +1,4 @@
-"""A suite that is written as a file is read as the same runs."""
+"""A suite that is written to a file and read again has the same runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures are compared with those that the pinned Textual drew; no test waits for a collection of all garbage."""
+"""Pictures are compared with those of the pinned Textual; no test waits for a full garbage collection."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PINNED = re.findall(r"^textual==(\S+)", _LOCK.read_text(encoding="utf-8"), re.M
 
 @pytest.fixture
 def snap_compare(request: pytest.FixtureRequest, snap_compare: Any) -> Any:
-    """Textual's own, where it draws as it did: another version moves edges and colours, and no picture would fit."""
+    """Textual's fixture, for the pinned version only: others move edges and colours, so that no picture matches."""
     if textual.__version__ != _PINNED and not request.config.getoption("update_snapshots"):
         drawn = f"the pictures were drawn by Textual {_PINNED}, and {textual.__version__} is installed"
         pytest.skip(f"{NOT_RUN}{drawn}: `make` installs the pinned one, `--snapshot-update` draws them again")
@@ -30,7 +30,7 @@ def snap_compare(request: pytest.FixtureRequest, snap_compare: Any) -> Any:
 
 @pytest.fixture(autouse=True)
 def _still(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No widget of an app of the tests' own glides, and nothing of who runs them colours it or takes what is copied."""
+    """Disable animations, and variables of the caller's environment that change colours or receive the clipboard."""
     monkeypatch.setattr("textual.constants.TEXTUAL_ANIMATIONS", "none")
     for name in ("NO_COLOR", "TEXTUAL_THEME", "DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
@@ -38,7 +38,7 @@ def _still(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _never_frozen() -> Iterator[None]:
-    """The wizard freezes what it has made, once for a program. Here it has hundreds of successors."""
+    """The wizard calls `gc.freeze` once per program; here hundreds of wizards follow each other in one process."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         nothing = {name: lambda: None for name in ("collect", "freeze", "enable")}
         monkeypatch.setattr("llmb_tui.ui.app.gc", SimpleNamespace(**nothing))
@@ -47,7 +47,7 @@ def _never_frozen() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _styles_once() -> Iterator[None]:
-    """The styles of a widget are parsed once in each process, not by each of its hundreds of apps."""
+    """Parse the styles of a widget once per process, not once for each of its hundreds of apps."""
     parse, parsed = Stylesheet._parse_rules, dict[Any, list[RuleSet]]()
 
     def once(sheet: Stylesheet, *source: Any, **options: Any) -> list[RuleSet]:

@@ -1,4 +1,4 @@
-"""What the dialogs hand on."""
+"""Answers that the dialogs return."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def test_a_long_failure_is_scrolled_to_its_end_and_closed_at_24_lines() ->
         await pilot.pause()
         assert "Close" in on_screen(app)
         await pilot.press("end")
-        await until(pilot, lambda: "The end." in on_screen(app), "the end of it is seen")
+        await until(pilot, lambda: "The end." in on_screen(app), "the end of the text")
         await pilot.press("enter")
         assert not isinstance(app.screen, Failure)
 
@@ -36,13 +36,13 @@ async def test_a_long_question_keeps_its_buttons_visible_at_24_lines() -> None:
         await pilot.pause()
         assert "Remove it" in on_screen(app)
         await pilot.press("shift+tab", "end")
-        await until(pilot, lambda: "It cannot be undone." in on_screen(app), "the end of it is seen")
+        await until(pilot, lambda: "It cannot be undone." in on_screen(app), "the end of the text")
         await pilot.press("y")
         assert not isinstance(app.screen, ConfirmDialog)
 
 
 async def test_typing_does_not_accept_a_host_key() -> None:
-    """The question of a thread that connects comes over whatever is done meanwhile."""
+    """The question of a connecting thread appears at any time, whatever the user is doing."""
     app, answers = Host(Screen), list[bool | None]()
     async with app.run_test(size=(80, 24)) as pilot:
         app.push_screen(HostKey("eos-login", "ssh-ed25519", "SHA256:abc"), answers.append)

@@ -48,7 +48,7 @@ class Keys(App[None]):
 
 
 async def settled(pilot: Pilot[None]) -> tuple[ShownKey, ...]:
-    """The keys, once every change has reached the screen."""
+    """The keys, once every change is on the screen."""
     for _ in range(3):
         await pilot.pause()
     return pilot.app.query_one(KeyBar).keys

@@ -1,4 +1,4 @@
-"""What every list has: columns that leave in their order, a filter, marks, an order, and rows that change alone."""
+"""Features of every list: columns that disappear in a fixed order, a filter, marks, sorting, updates of single rows."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Files(TableScreen[File, None]):
 
 
 class Unread(TableScreen[File, None]):
-    """A list whose rows are not known yet."""
+    """A list whose rows have not been read."""
 
     title_parts = ()
 
@@ -182,7 +182,7 @@ async def test_a_mark_stays_on_its_row_and_what_cannot_be_marked_says_why(app: H
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         await pilot.press("d", "x", "down", "down", "x")
-        assert [one.message for one in app._notifications] == ["Nothing is marked.", "It is locked."]
+        assert [notification.message for notification in app._notifications] == ["Nothing is marked.", "It is locked."]
         assert [row[:8] for row in rows(app)[2:5]] == [" x b/two", "   a/one", "   c/thr"]
         assert text_of(app, "#list-head").endswith("…   1 marked"), "the title gives way"
         files.show_things(COLUMNS, dict(reversed(FILES.items())))

@@ -1,8 +1,8 @@
-"""`make test-upstream`: installs NVIDIA's real scripts and packages, as the program does, and says how each step went.
+"""`make test-upstream`: installs NVIDIA's real scripts and packages, as the program does, and prints each result.
 
-Real are the repositories, `setup.sh`, Python, pip and every package. Slurm, Enroot and the gated tokenizer are
-stand-ins: `srun` runs what it is told here, an image is a line of text, and the model hub is a server of this process.
-Everything lies below `.upstream`; an environment of NeMo takes 10 GB and some ten minutes.
+The repositories, `setup.sh`, Python, pip and every package are real. Slurm, Enroot and the gated tokenizer are
+stand-ins: `srun` runs its command on this machine, an image is a line of text, and the model hub is a server of this
+process. All files are below `.upstream`; an environment of NeMo takes 10 GB and some ten minutes.
 
     python -m tests.upstream [--git FOLDER] [--keep] RECIPE...
 
@@ -43,7 +43,7 @@ SELECTIONS = {
 }
 GITHUB = "https://github.com/NVIDIA/"
 LAUNCHER = "NeMo-Framework-Launcher"
-"""What the container of 24.09 has in /opt, at the tag of that name."""
+"""Folder that the container of 24.09 has in /opt; its content is at the tag of that name."""
 TOLD = "torch torchvision huggingface-hub leptonai pyarrow pangu setuptools megatron-core nemo-run nemo-toolkit".split()
 _SRUN = """\
 #!/bin/sh
@@ -68,12 +68,12 @@ _GITCONFIG = """\
 [init]
 \ttemplateDir = {template}
 """
-"""A mirror may lack large files, which are these."""
+"""Large files that a mirror may lack."""
 _SPARSE = "/*\n!/docs/\n!*.dict\n!*.model\n"
 
 
 class Hub(BaseHTTPRequestHandler):
-    """The model hub: one file for every name that is asked for."""
+    """The model hub, with one file for every requested name."""
 
     names = (
         "config.json",
@@ -85,11 +85,11 @@ class Hub(BaseHTTPRequestHandler):
     commit = "0" * 40
 
     def do_HEAD(self) -> None:
-        """Without its body."""
+        """Answer like GET, without a body."""
         self._answer(body=False)
 
     def do_GET(self) -> None:
-        """A model's list of files, or a file."""
+        """Answer with a model's list of files, or with a file."""
         self._answer(body=True)
 
     def _answer(self, *, body: bool) -> None:
@@ -111,14 +111,14 @@ class Hub(BaseHTTPRequestHandler):
             self.wfile.write(content)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Print nothing."""
 
 
 def main() -> int:
-    """Install the recipes that are named, one after the other; 1 where a step of one failed."""
+    """Install the named recipes, one after the other; return 1 if a step of one failed."""
     parser = argparse.ArgumentParser(prog="python -m tests.upstream")
     parser.add_argument("--git", type=Path)
-    parser.add_argument("--keep", action="store_true", help="keep what was installed")
+    parser.add_argument("--keep", action="store_true", help="keep the installed files")
     parser.add_argument("recipes", nargs="*", choices=[[], *SELECTIONS], default=[])
     args = parser.parse_args()
     hub = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
@@ -184,7 +184,7 @@ def _install(recipe_id: str, folder: Path, environment: dict[str, str]) -> bool:
 
 
 def _tell(environment: Path) -> None:
-    """Size of the environment, and the versions that drifted."""
+    """Print the size of the environment, and the versions that differ from the pinned ones."""
     if not environment.exists():
         _say("  It needs no Python environment.")
         return

@@ -16,34 +16,34 @@ def offered(catalog: Catalog, answers: Answers, field: str) -> dict[str, Choice]
 
 
 def test_every_size_of_every_release_can_be_chosen(catalog: Catalog) -> None:
-    found = offered(catalog, Answers(), "workload")
+    by_value = offered(catalog, Answers(), "workload")
 
-    assert set(found) == {f"{recipe.id}/{size}" for recipe in catalog.recipes for size in recipe.models}
-    assert all(choice.disabled_reason is None for choice in found.values())
+    assert set(by_value) == {f"{recipe.id}/{size}" for recipe in catalog.recipes for size in recipe.models}
+    assert all(choice.disabled_reason is None for choice in by_value.values())
 
 
 def test_a_workload_is_found_by_its_gpu_type_and_release(catalog: Catalog) -> None:
-    found = offered(catalog, Answers(), "workload")
+    by_value = offered(catalog, Answers(), "workload")
 
-    assert [value for value, choice in found.items() if "gb300" in choice.searched] == ["nemotron4-340b@25.12/340b"]
-    assert "24.11" in found["llama3.1@24.11/405b"].searched
+    assert [value for value, choice in by_value.items() if "gb300" in choice.searched] == ["nemotron4-340b@25.12/340b"]
+    assert "24.11" in by_value["llama3.1@24.11/405b"].searched
 
 
 def test_a_size_is_found_without_its_neighbours(catalog: Catalog) -> None:
-    found = offered(catalog, Answers(), "workload")
+    by_value = offered(catalog, Answers(), "workload")
 
-    assert {value for value, choice in found.items() if "405b" in choice.searched} == {
+    assert {value for value, choice in by_value.items() if "405b" in choice.searched} == {
         "llama3.1@25.04/405b",
         "llama3.1@24.11/405b",
     }
 
 
 def test_a_gpu_type_that_the_recipe_lacks_is_shown_with_the_reason(catalog: Catalog) -> None:
-    found = offered(catalog, answer(Answers(), WORKLOAD, "nemotron4@25.04/15b"), "gpu")
+    by_value = offered(catalog, answer(Answers(), WORKLOAD, "nemotron4@25.04/15b"), "gpu")
 
-    assert set(found) == set(catalog.gpu_types())
-    assert found["h100"].disabled_reason is None
-    assert found["gb200"].disabled_reason == "not in nemotron4@25.04"
+    assert set(by_value) == set(catalog.gpu_types())
+    assert by_value["h100"].disabled_reason is None
+    assert by_value["gb200"].disabled_reason == "not in nemotron4@25.04"
 
 
 def test_value_that_is_not_published_for_the_size_is_shown_with_the_reason(catalog: Catalog) -> None:
@@ -69,7 +69,7 @@ def test_strong_scaling_is_shown_with_the_reason_if_only_weak_is_published(catal
     both = offered(catalog, answer(answer(Answers(), WORKLOAD, "nemotron4-340b@25.12/340b"), "gpu", "gb200"), "scaling")
 
     assert weak_only["strong"].disabled_reason == "weak only in nemotron4@25.04"
-    assert some["strong"].disabled_reason == "weak only on H100", "it has both on other types"
+    assert some["strong"].disabled_reason == "weak only on H100", "other types have both"
     assert both["strong"].disabled_reason is None
     assert both["weak"].disabled_reason is None
 
@@ -97,9 +97,9 @@ def test_step_time_of_another_release_is_marked(catalog: Catalog) -> None:
 
 
 def test_reduced_model_is_marked(catalog: Catalog) -> None:
-    found = offered(catalog, answer(Answers(), WORKLOAD, "grok1@25.02/314b"), "scale")
+    by_value = offered(catalog, answer(Answers(), WORKLOAD, "grok1@25.02/314b"), "scale")
 
-    assert "2/64 layers" in found["8"].detail
+    assert "2/64 layers" in by_value["8"].detail
 
 
 def test_only_enabled_choices_can_be_launched(catalog: Catalog) -> None:
@@ -128,14 +128,14 @@ def test_only_enabled_scales_can_be_launched(catalog: Catalog) -> None:
 def test_details_name_the_source(catalog: Catalog) -> None:
     for recipe in catalog.recipes:
         for size in recipe.models:
-            found = dict(details(catalog, with_defaults(catalog, answer(Answers(), WORKLOAD, f"{recipe.id}/{size}"))))
-            assert found["source"] == recipe.source
+            facts = dict(details(catalog, with_defaults(catalog, answer(Answers(), WORKLOAD, f"{recipe.id}/{size}"))))
+            assert facts["source"] == recipe.source
 
 
 def test_gated_access_is_a_need_of_nvidias_scripts(catalog: Catalog) -> None:
     """Our script needs no access."""
-    found = dict(details(catalog, with_defaults(catalog, answer(Answers(), WORKLOAD, "llama3.1@25.04/8b"))))
-    assert found["access"] == "NVIDIA's scripts need meta-llama/Meta-Llama-3-8B"
+    facts = dict(details(catalog, with_defaults(catalog, answer(Answers(), WORKLOAD, "llama3.1@25.04/8b"))))
+    assert facts["access"] == "NVIDIA's scripts need meta-llama/Meta-Llama-3-8B"
     assert "access" not in dict(
         details(catalog, with_defaults(catalog, answer(Answers(), WORKLOAD, "grok1@25.02/314b")))
     )

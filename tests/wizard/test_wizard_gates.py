@@ -122,18 +122,18 @@ def test_most_severe_problem_comes_first(catalog: Catalog) -> None:
     order = ("error", "warning", "note")
     for workload in ("grok1@25.02/314b", "nemotron4@25.04/15b"):
         answers = answer(answer(Answers(), "workload", workload), "scale", "96")
-        found = problems(state_of(catalog, answers), StepId.SCALE)
-        assert [p.severity for p in found] == sorted((p.severity for p in found), key=order.index)
+        result = problems(state_of(catalog, answers), StepId.SCALE)
+        assert [p.severity for p in result] == sorted((p.severity for p in result), key=order.index)
 
 
 def test_an_option_that_the_recipe_does_not_have_flags_the_scale_step(catalog: Catalog) -> None:
     state = state_of(catalog, replace(NEMOTRON, options=RunOptions(nccl_trace=True)))
-    errors = [one.field for one in problems(state, StepId.SCALE) if one.severity == "error"]
+    errors = [problem.field for problem in problems(state, StepId.SCALE) if problem.severity == "error"]
     assert (mark(state, StepId.SCALE), errors) == ("flagged", ["nccl_trace"])
 
 
 def test_summaries_show_answers_not_defaults(catalog: Catalog) -> None:
-    assert all(one.summary == "" for one in statuses(state_of(catalog)))
+    assert all(status.summary == "" for status in statuses(state_of(catalog)))
     answered = state_of(catalog, replace(NEMOTRON, scale=None))
 
     assert summary(answered, StepId.WORKLOAD) == "nemotron4 15b"

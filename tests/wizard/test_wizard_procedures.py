@@ -87,7 +87,7 @@ def test_command_names_the_upstream_procedure() -> None:
 def test_rail_and_command_omit_a_procedure_that_the_cluster_lacks(
     catalog: Catalog, chosen: ProcedureId, cluster: str
 ) -> None:
-    """It was chosen for another cluster; the default procedure of this cluster is used."""
+    """The method was chosen for another cluster; the default method of this cluster is used."""
     wizard = Wizard(catalog, replace(ON_BOTH, procedure=chosen), cluster, profiles=(EOS, PROFILE))
     assert wizard.state.procedure == procedures_on(wizard.state.proposal.profile)[0]
     assert summary(wizard.state, StepId.SCALE) == "256 GPUs"

@@ -13,33 +13,33 @@ from llmb_tui.wizard.choices import Switch, option_refusals, switches
 
 def shown(catalog: Catalog, workload: str, *on: str) -> dict[str, Switch]:
     answers = answer(Answers(), "workload", workload)
-    for one in switches(catalog, with_defaults(catalog, answers)):
-        answers = answer(answers, one.field, ON if one.field in on else "")
-    return {one.field: one for one in switches(catalog, with_defaults(catalog, answers))}
+    for switch in switches(catalog, with_defaults(catalog, answers)):
+        answers = answer(answers, switch.field, ON if switch.field in on else "")
+    return {switch.field: switch for switch in switches(catalog, with_defaults(catalog, answers))}
 
 
 def test_switches_show_their_values_for_the_recipe(catalog: Catalog) -> None:
-    found = shown(catalog, "llama3.1@25.04/70b")
+    result = shown(catalog, "llama3.1@25.04/70b")
     details = {
         "profile": "steps 20–25",
         "nccl_trace": "5 steps",
         "save_checkpoint": "about 920 GB",
         "hub_tokenizer": "Meta-Llama-3-70B",
     }
-    assert {name: found[name].detail for name in details} == details
-    assert not any(found[name].on or found[name].disabled_reason for name in details)
+    assert {name: result[name].detail for name in details} == details
+    assert not any(result[name].on or result[name].disabled_reason for name in details)
 
 
 def test_unsupported_switches_are_shown_with_the_reason(catalog: Catalog) -> None:
-    found = shown(catalog, "llama3.1@24.11/405b", "nccl_trace")
+    result = shown(catalog, "llama3.1@24.11/405b", "nccl_trace")
     states = {
         "profile": (False, True),
         "nccl_trace": (True, True),  # so that it can be switched off
         "save_checkpoint": (False, False),
         "hub_tokenizer": (False, False),
     }
-    assert {name: (found[name].on, found[name].movable) for name in states} == states
-    assert found["save_checkpoint"].disabled_reason == "not in this recipe"
+    assert {name: (result[name].on, result[name].movable) for name in states} == states
+    assert result["save_checkpoint"].disabled_reason == "not in this recipe"
 
 
 def test_only_movable_switches_can_be_launched(catalog: Catalog) -> None:

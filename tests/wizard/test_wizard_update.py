@@ -190,7 +190,7 @@ class TestLooks:
         (message,) = wizard.send(InputIdle(), ActionRequested("check"))
         assert message == Notify("The time limit cannot be read. Type HH:MM:SS, such as 00:30:00, or D-HH:MM:SS.")
         wizard.send(Answered("time_limit", ""))
-        assert of_kind(wizard.send(InputIdle()), Probe), "it has not been probed yet"
+        assert of_kind(wizard.send(InputIdle()), Probe), "the cluster has not been probed yet"
 
     def test_connected_cluster_is_probed_again_for_new_answers(self, wizard: Wizard) -> None:
         wizard.installed()
@@ -273,7 +273,7 @@ class TestLooks:
         other = replace(SELENE, name="new")
         effects = wizard.send(ProfileSaved(other))
         assert wizard.request.profile == other
-        assert [one.name for one in wizard.state.profiles] == ["eos", "new", "selene"]
+        assert [profile.name for profile in wizard.state.profiles] == ["eos", "new", "selene"]
         assert of_kind(effects, Probe, ReadOwnResults) == (
             ReadOwnResults("new"),
             Probe(wizard.request, attended=True, early=True),
@@ -448,7 +448,7 @@ class TestReview:
     def test_the_script_is_made_once(self, wizard: Wizard) -> None:
         wizard.installed()
         assert wizard.send(StepSelected(StepId.REVIEW)) == (FocusFirst(), Prepare(wizard.request))
-        assert wizard.send(StepSelected(StepId.REVIEW)) == (FocusFirst(),), "it is being made"
+        assert wizard.send(StepSelected(StepId.REVIEW)) == (FocusFirst(),), "the script is being made"
         wizard.send(Prepared(wizard.request, draft_of(wizard.request)), TaskEnded(wizard.request, "prepare"))
         assert wizard.send(StepSelected(StepId.REVIEW)) == (FocusFirst(),), "the script exists"
 
@@ -544,7 +544,7 @@ class TestScriptAhead:
     @pytest.mark.parametrize("action", ["enter", "submit"])
     def test_failed_script_is_made_again_on_request(self, wizard: Wizard, action: Action) -> None:
         wizard.installed().send(StepSelected(StepId.REVIEW))
-        assert wizard.send(ActionRequested(action)) == (), "it is being made"
+        assert wizard.send(ActionRequested(action)) == (), "the script is being made"
         wizard.send(TaskFailed(wizard.request, "prepare", LOST), TaskEnded(wizard.request, "prepare"))
         assert wizard.send(ActionRequested(action)) == (Prepare(wizard.request),)
         assert wizard.state.cluster.error is None
@@ -617,7 +617,7 @@ class TestSubmission:
         wizard.send(RunSubmitted(wizard.request, run), TaskEnded(wizard.request, "submit"))
         answers = wizard.state.answers
         assert wizard.send(ActionRequested("again")) == (FocusFirst(), PrepareAhead(wizard.request)), (
-            "with a new script"
+            "the script is made again"
         )
         assert (wizard.state.step, wizard.state.answers) == (StepId.WORKLOAD, answers)
         wizard.send(TaskEnded(wizard.request, "prepare ahead"))

@@ -148,7 +148,7 @@ class Wizard:
         return self
 
     def busy(self, task: Task) -> bool:
-        """Whether a task is active for the current request."""
+        """True if a task is active for the current request."""
         return task in self.state.cluster.tasks
 
 

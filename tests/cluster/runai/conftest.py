@@ -9,7 +9,7 @@ from tests.cluster.runai.https_site import ControlPlane, Site, trusted
 
 @pytest.fixture(autouse=True)
 def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The environment of whoever runs the tests decides nothing."""
+    """Keep variables of the caller's environment from affecting the tests."""
     for name in ("https_proxy", "http_proxy", "all_proxy", "no_proxy", "requests_ca_bundle", "ssl_cert_file"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
@@ -17,7 +17,7 @@ def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _certificates_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The system's are read once for all tests: it takes 20 ms of a processor each time."""
+    """The system's certificates are read once for all tests, because each read takes 20 ms of a processor."""
     monkeypatch.setattr("llmb_tui.cluster.runai.api.trusting", trusted)
 
 

@@ -1,4 +1,4 @@
-"""An HTTPS server of the tests: what it answers, and where it breaks off, is set by each test."""
+"""An HTTPS server for tests; each test sets its answers, and the byte after which a connection breaks."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ class Say:
     cut_after: int | None = None
     """Bytes of the whole answer, its head included, after which the connection breaks."""
     ends: bool = False
-    """It is ended there, in order, as by something in between."""
+    """The connection is closed there in the regular way, as a proxy does."""
     chunks: Iterable[bytes] | None = None
     """The body in chunks, instead of `body`."""
     until_closed: bool = False
-    """No length of `body` is told: it ends where the connection does."""
+    """The answer has no length of `body`: it ends when the connection does."""
     slowly: bool = False
-    """A byte at a time, for as long as somebody reads."""
+    """Send one byte at a time, until the client stops reading."""
 
     def head(self, length: int | None) -> bytes:
         lines = [f"HTTP/1.1 {self.status} Of The Test", *(f"{name}: {value}" for name, value in self.headers.items())]
@@ -83,7 +83,7 @@ Respond = Callable[[Request], Say]
 
 
 class Site:
-    """Serves on loopback, and keeps what it was asked."""
+    """Server on loopback that records its requests."""
 
     def __init__(self, folder: Path, *, names: Iterable[str] = ("127.0.0.1",), valid: bool = True) -> None:
         self.ca_file = folder / "ca.pem"
@@ -156,7 +156,7 @@ def jwt(lifetime_s: float = 3600.0, number: int = 0) -> str:
 
 
 class ControlPlane:
-    """Answers as Run:ai does, as far as a test says; a token is given for the right secret."""
+    """Run:ai's answers, which a test may replace; the right secret gets a token."""
 
     def __init__(self, site: Site) -> None:
         self.site = site
@@ -192,7 +192,7 @@ class ControlPlane:
 
 
 def _certificate(folder: Path, names: list[str], *, valid: bool) -> ssl.SSLContext:
-    """The server's, signed by an authority whose certificate is written to `ca.pem`."""
+    """TLS settings of the server; the certificate of their authority is written to `ca.pem`."""
     folder.mkdir(parents=True, exist_ok=True)
     now = datetime.datetime.now(datetime.UTC)
     day = datetime.timedelta(days=1)

@@ -1,4 +1,4 @@
-"""The secret of an application: who is asked for it, where it is kept, and that nothing shows it."""
+"""The secret of an application: who enters it, where it is stored, and that no output contains it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CANARY = "canary7391"
 
 
 class Ring(KeyringBackend):
-    """A keyring in memory, which may fail with what it was given in its words."""
+    """A keyring in memory, which can fail with an error that quotes the secret."""
 
     priority = 5
 
@@ -111,7 +111,7 @@ def test_the_right_one_that_was_refused_once_is_sent_when_a_person_gives_it_agai
         for _ in range(2):
             with pytest.raises(AuthenticationError):
                 cluster.connect(None)
-        assert demo.asked("POST", "/token") == 1, "nobody gave it again"
+        assert demo.asked("POST", "/token") == 1, "the secret was not sent again"
         cluster.connect(Person([demo.app_secret, "no"]))
         assert cluster.project().name == demo.project
 

@@ -177,7 +177,7 @@ def test_a_directory_of_certificates_is_used_as_in_requests(site: Site, tmp_path
 
 
 class Proxy(socketserver.ThreadingTCPServer):
-    """Connects to whatever it is asked for, for those who know its password."""
+    """Proxy that connects to any requested host, for clients with its password."""
 
     daemon_threads = True
     block_on_close = False

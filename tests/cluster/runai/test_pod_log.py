@@ -46,17 +46,17 @@ LINES = b"".join(b"iteration %d | lm loss %d.5 | step time 1.2%d\n" % (n, n, n) 
 
 
 class Pods:
-    """A Kubernetes with the log of one pod, which a test lets grow, rotates and cuts."""
+    """A Kubernetes with the log of one pod; a test extends, rotates and cuts the log."""
 
     def __init__(self, site: Site) -> None:
         self.data = b""
-        """All that the container has printed."""
+        """All output of the container."""
         self.gone = 0
-        """How much of it the node has rotated away."""
+        """Number of bytes that the node has rotated away."""
         self.comes: list[bytes] = []
-        """Pieces that are printed during a following read."""
+        """Pieces that the container prints during a following read."""
         self.cuts: list[int] = []
-        """After how many bytes each of the next answers is cut."""
+        """Number of bytes after which each of the next answers is cut."""
         self.ended = False
         self.refusals: list[Say] = []
         self.changed = threading.Condition()
@@ -78,7 +78,7 @@ class Pods:
 
     def _followed(self) -> Iterator[bytes]:
         at = self.gone
-        yield b""  # the head, before anything is printed
+        yield b""  # the head of the answer, before the container prints anything
         while True:
             with self.changed:
                 if at == len(self.data):
@@ -128,7 +128,7 @@ def log(kubeconfig: Path) -> PodLog:
 
 
 def follow(log: PodLog, local: Path, until: bytes, *, most: int = 4000) -> None:
-    """Copy until the copy is that, through whatever breaks."""
+    """Copy until the copy equals `until`, despite every break."""
     follower = Follower(log, local)
     try:
         for _ in range(most):
@@ -175,7 +175,7 @@ def test_cut_anywhere_the_copy_is_the_log(
 
 
 def test_a_log_that_was_rotated_is_found_again_by_its_end(pods: Pods, log: PodLog, tmp_path: Path) -> None:
-    """Also by a program that has not seen its beginning."""
+    """Also by a program that has not read its beginning."""
     pods.data = LINES[:120_000]
     follow(log, tmp_path / "log", LINES[:120_000])
     pods.gone, pods.comes = 119_000, [LINES[120_000:]]

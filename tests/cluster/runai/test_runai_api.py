@@ -34,7 +34,7 @@ def waits() -> list[float]:
 
 @pytest.fixture
 def api(profile: RunaiProfile, waits: list[float]) -> Iterator[RunaiApi]:
-    """It waits for nothing between repetitions, and says for how long it would have."""
+    """A client that does not wait between repetitions, and records the pauses that it would have made."""
     api = RunaiApi(profile, lambda: SECRET)
 
     class Hurried(threading.Event):
@@ -68,7 +68,7 @@ def listed(*found: dict[str, Any], **more: Any) -> Say:
 
 
 class Workloads:
-    """Those that were created, by name, as the control plane keeps them."""
+    """Created workloads by name, as the control plane stores them."""
 
     def __init__(self, plane: ControlPlane) -> None:
         self.made: dict[str, str] = {}
@@ -106,11 +106,11 @@ def test_the_project_with_its_quota(plane: ControlPlane, api: RunaiApi) -> None:
         ],
     }
     plane.on("GET", "/org-unit/projects", Say(body={"projects": [project, {**project, "name": "bench-2"}]}))
-    found = api.project()
-    assert found is not None
-    assert (found.id, found.phase, found.default_node_pools) == ("7", "Ready", ("h100",))
-    assert [quota.node_pool for quota in found.quotas] == ["h100", "b200"]
-    assert [(q.deserved, q.limit, q.allocated) for q in found.quotas] == [(256, None, 16), (0, 64, 0)]
+    result = api.project()
+    assert result is not None
+    assert (result.id, result.phase, result.default_node_pools) == ("7", "Ready", ("h100",))
+    assert [quota.node_pool for quota in result.quotas] == ["h100", "b200"]
+    assert [(q.deserved, q.limit, q.allocated) for q in result.quotas] == [(256, None, 16), (0, 64, 0)]
     assert plane.site.asked("/projects")[0].query["filterBy"] == "name==bench"
     plane.on("GET", "/org-unit/projects", Say(body={"projects": []}))
     assert api.project() is None
@@ -150,23 +150,23 @@ def test_null_is_the_same_as_a_missing_key(plane: ControlPlane, api: RunaiApi) -
     pools = [{"nodePool": {"id": "1", "name": "h100"}, "gpu": {"deserved": 8, "limit": None}}, None]
     project = {"id": "7", "name": "bench", "clusterId": "c-1", "status": status, "resources": pools}
     plane.on("GET", "/org-unit/projects", Say(body={"projects": [{**project, "defaultNodePools": None}]}))
-    found = api.project()
-    assert found is not None
-    assert [(quota.node_pool, quota.limit, quota.allocated) for quota in found.quotas] == [("h100", None, 0)]
+    result = api.project()
+    assert result is not None
+    assert [(quota.node_pool, quota.limit, quota.allocated) for quota in result.quotas] == [("h100", None, 0)]
     plane.answers["GET", "/v1/k8s/clusters/c-1/node-pools"] = lambda _: Say(body=[{"name": "h100", "isDefault": None}])
     assert [pool.name for pool in api.node_pools("c-1")] == ["h100"]
     claim = {"meta": {"name": "data"}, "spec": {"claimName": "data", "readOnly": None}, "status": None}
     plane.on("GET", "/asset/datasource/pvc", Say(body={"entries": [claim]}))
-    assert [one.is_usable for one in api.claims("7")] == [True]
+    assert [claim.is_usable for claim in api.claims("7")] == [True]
     secret = {"meta": {"name": "hub"}, "spec": {"genericSecret": {"keyValuePairs": None}}, "clusterInfo": None}
     plane.on("GET", "/asset/credentials", Say(body={"entries": [secret]}))
-    assert [one.keys for one in api.credentials("7")] == [()]
+    assert [credential.keys for credential in api.credentials("7")] == [()]
     plane.on("GET", "/workloads/w-1", Say(body=workload(conditions=None, requestedPods=None)))
     assert api.look(["w-1"])["w-1"].conditions == ()
 
 
 def test_the_record_of_an_ended_workload(plane: ControlPlane, api: RunaiApi) -> None:
-    """Some of its resources are texts, and missing values are null."""
+    """Some resources are texts, and missing values are null."""
     states = {
         "requestedPods": {"number": 16, "parallelism": None},
         "allocatedResources": {"gpu": 0, "gpuMemory": "640Gi\x1b[2J", "extendedResources": [{"resource": "rdma"}]},
@@ -174,7 +174,7 @@ def test_the_record_of_an_ended_workload(plane: ControlPlane, api: RunaiApi) -> 
         "environmentVariables": [{"name": "TOKEN", "value": SECRET}],
     }
     plane.on("GET", "/workloads/w-1", Say(body=workload(phase="Running", **states)))
-    assert api.record("w-1") is None, "it is not over"
+    assert api.record("w-1") is None, "the workload is active"
     plane.on("GET", "/workloads/w-1", Say(body=workload(phase="Completed", **states)))
     pod = {"name": f"{NAME}-master-0", "nodeName": "n1", "k8sPhase": "Succeeded"}
     plane.on("GET", "/workloads/w-1/pods", Say(body={"pods": [{**pod, "deletedAt": None, "containers": []}]}))
@@ -247,9 +247,9 @@ def test_a_workload_of_a_project_that_the_profile_named_before_is_known(plane: C
     plane.on("GET", "/workloads/w-2", Say(body=workload(id="w-2")))
     plane.on("GET", "/workloads/w-3", Say(403, body={"message": "of another project"}))
     assert api.look(["w-1", "w-2", "w-3"]).keys() == {"w-1", "w-2"}
-    found = api.find(NAME)
-    assert found is not None
-    assert found.id == "w-2"
+    result = api.find(NAME)
+    assert result is not None
+    assert result.id == "w-2"
     assert filters[-1] == f"name=={NAME}"
 
 
@@ -267,13 +267,13 @@ def test_a_name_is_found_among_the_living_first(plane: ControlPlane, api: RunaiA
     older = workload(id="older", deletedAt="2025-11-02T00:00:00Z", createdAt="2025-11-01T00:00:00Z")
     living: list[dict[str, Any]] = [workload(name=f"{NAME}-2")]
     plane.on("GET", "/workloads", lambda request: listed(*([older, old] if "deleted" in request.query else living)))
-    found = api.find(NAME)
-    assert found is not None
-    assert found.id == "old"
+    result = api.find(NAME)
+    assert result is not None
+    assert result.id == "old"
     living.append(workload(id="new"))
-    found = api.find(NAME)
-    assert found is not None
-    assert found.id == "new"
+    result = api.find(NAME)
+    assert result is not None
+    assert result.id == "new"
     assert api.find("another") is None
 
 
@@ -381,7 +381,7 @@ class TestLogin:
 
 
 def _with_secret(request: Request) -> Request:
-    """The other grant, as the first one."""
+    """The other grant, with the same behaviour."""
     body = request.body.replace(b"clientSecret", b"appSecret")
     return Request(request.method, request.path, request.query, request.headers, body)
 
@@ -475,7 +475,7 @@ class TestCreating:
     def test_a_workload_that_may_still_be_created_is_not_requested_again(
         self, plane: ControlPlane, api: RunaiApi, say: Say
     ) -> None:
-        """It may come through late, and nobody says that a second one of its name would be refused."""
+        """The request may still arrive, and no document promises that a second one of the same name is refused."""
         workloads = Workloads(plane)
         plane.on("POST", "/workloads/distributed", say, workloads.create)
         with pytest.raises(DisconnectedError, match="It is unknown whether the workload"):

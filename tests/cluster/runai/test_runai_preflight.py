@@ -36,7 +36,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultySite]:
 
 @pytest.fixture
 def demo(started: FaultySite, monkeypatch: pytest.MonkeyPatch) -> FaultySite:
-    """The site, without what earlier tests did to it."""
+    """The site, without changes by earlier tests."""
     monkeypatch.setattr("llmb_tui.cluster.runai.api.FIRST_PAUSE_S", 0.0)
     started.faults.clear()
     return started
@@ -58,7 +58,7 @@ def look(demo: FaultySite) -> Look:
 
 
 def check_named(report: Preflight, name: str) -> Check:
-    (check,) = (one for one in report.checks if one.id == name)
+    (check,) = (check for check in report.checks if check.id == name)
     return check
 
 
@@ -87,7 +87,7 @@ def test_without_a_plan_only_the_cluster_is_looked_at(look: Look) -> None:
 @pytest.mark.parametrize(
     ("profile", "selection", "check", "found", "needed", "fix"),
     [
-        ({"project": "nobody"}, NEMOTRON_340B, "account", "sees no such project", "nobody", "Set one of"),
+        ({"project": "absent"}, NEMOTRON_340B, "account", "sees no such project", "absent", "Set one of"),
         ({"mounts": ("d:/data:nowhere",)}, NEMOTRON_340B, "claims", "llmb-data, scratch", "nowhere", "Data sources"),
         ({"node_pool": "a100"}, NEMOTRON_340B, "gpus", "no quota there", "256 GPUs in a100", "another node pool"),
         ({"node_pool": "a100"}, NEMOTRON_340B, "gpu-type", "no node with a GPU", "32 nodes", "node pool"),
@@ -101,7 +101,7 @@ def test_each_wrong_request_is_found_with_its_remedy(  # noqa: PLR0917
 ) -> None:
     report = look(selection, **profile)
     assert_check(report, check, "failed", found, needed, fix)
-    assert report.exit_code == 1, "what is asked for is wrong, and not the cluster"
+    assert report.exit_code == 1, "the request is wrong, not the cluster"
     assert not report.passed
 
 
@@ -157,7 +157,7 @@ def test_the_gpus_of_a_pool_are_read_by_name(  # noqa: PLR0917
 def test_a_hub_credential_has_to_be_there(look: Look) -> None:
     named = {"hub_credential": "huggingface"}
     assert check_named(look(LLAMA, hub_tokenizer=True, **named), "hub-credential").status == "ok"
-    assert not [one for one in look(LLAMA, **named).checks if one.id == "hub-credential"]
+    assert not [check for check in look(LLAMA, **named).checks if check.id == "hub-credential"]
     report = look(LLAMA, hub_tokenizer=True, hub_credential="other")
     assert_check(report, "hub-credential", "failed", "not among", "other", "under Credentials")
     assert report.exit_code == 1
@@ -201,7 +201,7 @@ def test_a_cluster_that_is_not_connected_gates(look: Look, monkeypatch: pytest.M
     report = look()
     assert_check(report, "cluster", "failed", f"simulated, {state}", "Connected", "administrators")
     assert report.exit_code == 2
-    assert "gpus" not in [check.id for check in report.checks], "nothing further is asked"
+    assert "gpus" not in [check.id for check in report.checks], "no further check runs"
 
 
 def test_a_project_that_is_not_ready_is_the_clusters_trouble(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,7 +219,7 @@ def test_a_project_that_is_not_ready_is_the_clusters_trouble(look: Look, monkeyp
 
 def test_a_claim_that_failed_is_the_clusters_trouble(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
     claims = documents.claims()
-    failing = [{**one, "status": {**(one.get("status") or {}), "status": "Failed"}} for one in claims]
+    failing = [{**claim, "status": {**(claim.get("status") or {}), "status": "Failed"}} for claim in claims]
     monkeypatch.setattr(documents, "claims", lambda: failing)
     report = look()
     assert_check(report, "claims", "failed", "Failed", "llmb-data", "administrators")

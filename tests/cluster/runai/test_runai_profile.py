@@ -86,4 +86,4 @@ def test_the_recipes_variables_are_defaults_but_for_the_secret() -> None:
 def test_the_place_and_share_of_a_profile() -> None:
     assert (GOOD.place, GOOD.share) == ("acme.run.ai", "project bench, node pool h100")
     assert GOOD.route == replace(GOOD, name="other", node_pool=None).route
-    assert GOOD.route != replace(GOOD, project="p").route  # one object asks for one project
+    assert GOOD.route != replace(GOOD, project="p").route  # one object represents one project

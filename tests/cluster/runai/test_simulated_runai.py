@@ -23,7 +23,7 @@ from tests.demo.runai.runai_client import request
 from tests.kit.runai import Fault, FaultySite, runai_site
 
 BROKEN = 60 * int(os.environ.get("LLMB_CAMPAIGN", "1"))
-"""Creates on a line that breaks."""
+"""Create workloads on a line that breaks."""
 
 
 @pytest.fixture
@@ -85,9 +85,9 @@ def test_the_life_of_a_workload(site: FaultySite, api: RunaiApi) -> None:
     assert api.delete("distributed", made)
     site.skip(200)
     assert api.look([made])[made].state == "CANCELLED"
-    found = api.find("run-1")
-    assert found is not None
-    assert found.id == made
+    result = api.find("run-1")
+    assert result is not None
+    assert result.id == made
     assert not api.delete("distributed", made)
 
 
@@ -112,7 +112,7 @@ def test_no_workload_is_made_twice_or_lost_on_a_line_that_breaks(site: FaultySit
     open_, not_made = [], []
     for number in range(BROKEN):
         name = f"run-{number}"
-        # Some of the first questions meet a fault, and whatever comes after them does not.
+        # Some of the first requests meet a fault; later requests do not.
         site.faults[:] = [dice.choice(ways)() if dice.random() < 0.5 else Fault(body=None) for _ in range(4)]
         try:
             made[name] = api.create("distributed", {**request(), "name": name})
@@ -121,14 +121,14 @@ def test_no_workload_is_made_twice_or_lost_on_a_line_that_breaks(site: FaultySit
         except (LlmbError, UnreachableError):
             not_made.append(name)
     there = [workload.body["name"] for workload in site.workloads.all()]
-    assert sorted(there) == sorted(set(there)), "one was made twice"
-    assert set(made) <= set(there), "one was lost"
-    assert not set(there) & set(not_made), "one was made that was said not to be"
+    assert sorted(there) == sorted(set(there)), "a workload was made twice"
+    assert set(made) <= set(there), "a workload was lost"
+    assert not set(there) & set(not_made), "a workload exists although its creation was reported as failed"
     site.faults.clear()
     for name in there:
-        found = api.find(name)
-        assert found is not None
-        assert made.get(name, found.id) == found.id
+        result = api.find(name)
+        assert result is not None
+        assert made.get(name, result.id) == result.id
     print(f"{BROKEN} on a line that breaks: {len(made)} made, {len(open_)} open, {len(not_made)} not sent")  # noqa: T201
     assert made
 

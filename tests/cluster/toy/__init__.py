@@ -1,1 +1,1 @@
-"""A scheduler whose queue is a directory: what docs/architecture.md says that another kind of cluster takes."""
+"""A scheduler whose queue is a directory, with all parts that docs/architecture.md lists for a new kind of cluster."""

@@ -1,4 +1,4 @@
-"""`ToyCluster`: looks at a queue, cancels a job of it and reads its log."""
+"""`ToyCluster`: reads a queue, cancels its jobs and reads their logs."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class ToyFile:
 
 
 class ToyTail:
-    """A `FileTail` of what the file held when it was opened."""
+    """A `FileTail` with the content of the file at its opening."""
 
     changed = False
     fills_gap = True
@@ -140,4 +140,4 @@ class ToyTail:
         return rest
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing, because nothing is open."""

@@ -1,4 +1,4 @@
-"""The toy scheduler, for the registries."""
+"""Registry entries of the toy scheduler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A started simulated site whose clock stands still unless it is turned, and a client of it."""
+"""A started simulated site whose clock moves only when a test sets it, and a client of it."""
 
 from __future__ import annotations
 

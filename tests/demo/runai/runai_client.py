@@ -38,12 +38,12 @@ class Client:
         self.token = ""
 
     def close(self) -> None:
-        """Close both."""
+        """Close both connections."""
         self._api.close()
         self._kube.close()
 
     def call(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
-        """Ask the control plane; status and document."""
+        """Send a request to the control plane; return status and document."""
         headers = {"Content-Type": "application/json"} | (
             {"Authorization": f"Bearer {self.token}"} if self.token else {}
         )
@@ -53,7 +53,7 @@ class Client:
         return answer.status, json.loads(answer.read())
 
     def login(self) -> int:
-        """Get a token; the status."""
+        """Request a token; return the status."""
         names = {"grantType": "client_credentials", "clientID": self._site.app_id}
         status, document = self.call("POST", "/token", {**names, "clientSecret": self._site.app_secret})
         self.token = document.get("accessToken", "")
@@ -66,7 +66,7 @@ class Client:
         return document
 
     def submit(self, body: dict[str, Any], kind: str = "distributed") -> str:
-        """Id of a new workload."""
+        """Submit a workload and return its id."""
         status, document = self.call("POST", f"/workloads/{kind}", body)
         assert status == 202, document
         return str(document["workloadId"])
@@ -76,13 +76,13 @@ class Client:
         return str(self.get(f"/workloads/{identity}")["phase"])
 
     def start_log(self, pod: str, query: str = "", namespace: str = facts.NAMESPACE) -> http.client.HTTPResponse:
-        """Ask Kubernetes for a log."""
+        """Request a log from Kubernetes."""
         path = f"/api/v1/namespaces/{namespace}/pods/{quote(pod)}/log{query and '?' + query}"
         self._kube.request("GET", path, headers={"Authorization": f"Bearer {self._kube_token}"})
         return self._kube.getresponse()
 
     def log(self, pod: str, query: str = "") -> str:
-        """A log that is there."""
+        """Text of an existing log."""
         answer = self.start_log(pod, query)
         text = answer.read().decode()
         assert answer.status == 200, text
@@ -90,7 +90,7 @@ class Client:
 
 
 def packed(plan: dict[str, Any] = PLAN, **others: str) -> str:
-    """The files of a run as a workload carries them."""
+    """Files of a run, in the encoding that a workload carries."""
     files = {"configs/plan.json": json.dumps(plan), "configs/launch.json": "{}", "code/pretrain.py": "", **others}
     target = io.BytesIO()
     with tarfile.open(fileobj=target, mode="w:gz") as archive:
@@ -102,7 +102,7 @@ def packed(plan: dict[str, Any] = PLAN, **others: str) -> str:
 
 
 def request(name: str = "run-1", workers: int = 31, **spec: Any) -> dict[str, Any]:
-    """The request of a distributed workload of 256 GPUs; `spec` is otherwise."""
+    """Request of a distributed workload of 256 GPUs; `spec` replaces parts of its specification."""
     return {
         "name": name,
         "projectId": facts.PROJECT_ID,
@@ -122,7 +122,7 @@ def request(name: str = "run-1", workers: int = 31, **spec: Any) -> dict[str, An
 
 
 def single(name: str = "run-1", **spec: Any) -> dict[str, Any]:
-    """The request of a workload of one pod."""
+    """Request of a workload with one pod."""
     body = request(name, **spec)
     del body["masterSpecSameAsWorker"]
     for field in ("numWorkers", "distributedFramework"):

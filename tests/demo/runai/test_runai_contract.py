@@ -18,7 +18,7 @@ from tests.kit.runai import FaultySite
 from tests.kit.runai_models import model
 
 NODES = f"/clusters/{facts.CLUSTER}/nodes"
-# `Project` is not among them: the package has another schema of that name in its place.
+# `Project` is missing here: the package has another schema under that name.
 PROJECT = {
     "resources": "Resources",
     "status": "ProjectStatus",
@@ -30,7 +30,7 @@ PROJECT_NEEDS = """id name parentId createdAt updatedAt totalResources effective
 
 
 def check(name: str, document: Any) -> None:
-    """Valid by the model, and no field in it that the model does not have."""
+    """Check that the document is valid by the model, without additional fields."""
     known = model(name).from_dict(document).model_dump(by_alias=True)
 
     def compare(part: Any, whole: Any, at: str) -> None:
@@ -149,7 +149,7 @@ def test_the_client_that_nvidia_publishes_works_with_it(site: FaultySite) -> Non
     projects = theirs.organizations.projects.get_projects(filter_by=f"name=={facts.PROJECT}").data["projects"]
     assert [project["id"] for project in projects] == [facts.PROJECT_ID]
     asked = model("DistributedCreationRequest").from_dict(request())
-    asked.spec.slots_per_worker = asked.spec.ssh_auth_mount_path = None  # of MPI, which its model fills in
+    asked.spec.slots_per_worker = asked.spec.ssh_auth_mount_path = None  # fields of MPI, which its model sets
     made = theirs.workloads.distributed.create_distributed(asked)
     identity = made.data["workloadId"]
     assert theirs.workloads.workloads.get_workload(identity).data["phase"] == "Creating"
@@ -214,7 +214,7 @@ def test_lists_are_given_in_parts(client: Client) -> None:
         client.submit(single(f"run-{number}"), "trainings")
     first = client.get("/workloads?limit=2")
     rest = client.get(f"/workloads?limit=2&offset={first['next']}")
-    assert [one["name"] for part in (first, rest) for one in part["workloads"]] == ["run-2", "run-1", "run-0"]
+    assert [workload["name"] for part in (first, rest) for workload in part["workloads"]] == ["run-2", "run-1", "run-0"]
     assert "next" not in rest
     nodes = [client.get(f"{NODES}?limit=50&offset={offset}")["nodes"] for offset in (0, 50)]
     assert [len(part) for part in nodes] == [50, 46]

@@ -1,4 +1,4 @@
-"""The faults that tests put on the line to the simulated site, each as a client sees it."""
+"""The faults that tests add to the line to the simulated site, as a client sees each of them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ CREATE = ("POST", "/workloads/distributed")
 
 
 def names(client: Client) -> list[str]:
-    return [one["name"] for one in client.get("/workloads")["workloads"]]
+    return [workload["name"] for workload in client.get("/workloads")["workloads"]]
 
 
 def test_a_status_is_answered_and_nothing_done(site: FaultySite, client: Client) -> None:
     site.faults.append(Fault(*CREATE, status=429, headers={"Retry-After": "2"}))
-    client._api.request(CREATE[0], f"/api/v1{CREATE[1]}", b"{}")  # its head is wanted
+    client._api.request(CREATE[0], f"/api/v1{CREATE[1]}", b"{}")  # the test needs the answer's headers
     answer = client._api.getresponse()
     assert (answer.status, answer.headers["Retry-After"]) == (429, "2")
     assert json.loads(answer.read()) == {"code": 429, "message": "simulated fault"}
@@ -41,7 +41,7 @@ def test_a_status_is_answered_and_nothing_done(site: FaultySite, client: Client)
 )
 def test_a_connection_that_is_cut(site: FaultySite, client: Client, fault: Fault, there: list[str]) -> None:
     site.faults.append(fault)
-    with pytest.raises((http.client.HTTPException, OSError, ValueError)):  # http.client takes part of a head for one
+    with pytest.raises((http.client.HTTPException, OSError, ValueError)):  # a cut header may count as whole
         client.call(*CREATE, request())
     client.close()
     assert names(client) == there

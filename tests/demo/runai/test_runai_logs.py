@@ -85,7 +85,7 @@ def test_a_followed_log_ends_when_its_workload_is_suspended(site: FaultySite, cl
 
 
 def test_stopping_the_site_ends_followed_logs(site: FaultySite, client: Client) -> None:
-    before = set(threading.enumerate())  # other tests may have left connections of theirs
+    before = set(threading.enumerate())  # connections of other tests may remain
     client.submit(request())
     site.skip(100)
     answer = client.start_log(POD, "follow=true")
@@ -93,7 +93,7 @@ def test_stopping_the_site_ends_followed_logs(site: FaultySite, client: Client) 
     site.stop()
     with pytest.raises((http.client.HTTPException, OSError)):
         answer.read()
-    # One that has let its connection go may still be on its way out.
+    # A thread that has closed its connection may still be running.
     until(lambda: not [one for one in {*threading.enumerate()} - before if "process_request" in one.name])
 
 

@@ -1,4 +1,4 @@
-"""The life of workloads on the simulated control plane: phases, quota, names, deletion, and who may come in."""
+"""The life of workloads on the simulated control plane: phases, quota, names, deletion, and logins."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_a_name_is_taken_until_its_workload_is_gone(site: FaultySite, client: Cl
     identity = client.submit(request())
     assert client.call("POST", "/workloads/distributed", request())[0] == 409
     assert client.call("POST", "/workloads/trainings", single())[0] == 409
-    assert [one["id"] for one in client.get("/workloads?filterBy=name==run-1")["workloads"]] == [identity]
+    assert [workload["id"] for workload in client.get("/workloads?filterBy=name==run-1")["workloads"]] == [identity]
     assert client.call("DELETE", f"/workloads/trainings/{identity}")[0] == 404
     assert client.call("DELETE", f"/workloads/distributed/{identity}")[0] == 202
     assert client.phase(identity) == "Deleting"

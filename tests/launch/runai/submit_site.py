@@ -1,4 +1,4 @@
-"""A simulated Run:ai site over a line that is cut, what this machine remembers, and runs to submit."""
+"""A simulated Run:ai site over a line that breaks, the stored runs of this machine, and runs to submit."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.rig.line import Line
 
 
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No pauses before a question is asked again, and the system's certificates are read once."""
+    """Repeat requests without pauses, and read the system's certificates once."""
     monkeypatch.setattr("llmb_tui.cluster.runai.api.trusting", lru_cache(trusting))
     monkeypatch.setattr("llmb_tui.cluster.runai.api.FIRST_PAUSE_S", 0.0)
     monkeypatch.setattr("llmb_tui.launch.runai.delivery.LOOK_EVERY_S", 0.0)
@@ -38,7 +38,7 @@ def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @dataclass
 class Tally:
-    """Outcomes of many submissions."""
+    """Counted outcomes of many submissions."""
 
     troubles: int = 0
     were_unknown: int = 0
@@ -55,7 +55,7 @@ class Tally:
 
 
 class SubmitSite:
-    """The site and this machine."""
+    """The simulated site, and this machine with its runs."""
 
     def __init__(self, folder: Path, site: FaultySite, line: Line) -> None:
         self.site, self.line = site, line
@@ -73,19 +73,19 @@ class SubmitSite:
             self._placed = Placement(project.id, project.cluster_id)
 
     def program(self) -> tuple[Runs, Journal]:
-        """The runs as another program on this machine reads them."""
+        """Runs and journal, as another program on this machine reads them."""
         return Runs(self.places), Journal(self.places.journal)
 
     @contextlib.contextmanager
     def cluster(self) -> Iterator[RunaiCluster]:
-        """A program's connection, with a login of its own."""
+        """Connection of one program, with its own login."""
         cluster = RunaiCluster(self.profile)
         cluster.secret.give(self.site.app_secret)
         with contextlib.closing(cluster):
             yield cluster
 
     def new(self) -> Run:
-        """One more run that has to be settled in the end."""
+        """New run, which `settle` will check."""
         run_id = f"251121080102{next(self._numbers):04}"
         spec = replace(self._spec, run_id=run_id, workload=workload_name("pretrain", run_id))
         run = replace(self._run, id=run_id, spec=spec, cluster=self.profile.name)
@@ -93,24 +93,24 @@ class SubmitSite:
         return run
 
     def script(self, run: Run) -> str:
-        """The request that creates it."""
+        """Request that creates the run's workload."""
         assert isinstance(run.spec, RunaiSpec)
         return as_json(creation_request(run.spec, self._placed))
 
     def submit(self, run: Run, cluster: RunaiCluster) -> Run:
-        """Submit it, as one program on this machine does."""
+        """Submit the run, as one program on this machine does."""
         return submit_once(cluster, *self.program(), run, self.script(run))
 
     def reconcile(self, run: Run, cluster: RunaiCluster) -> Run:
-        """Ask the cluster about it."""
+        """Settle the run by its workload on the cluster."""
         return reconcile(cluster, *self.program(), run)
 
     def remembered(self, run: Run) -> Run:
-        """The run as this machine knows it."""
+        """The run as this machine has stored it."""
         return self.runs.load(run.id) if self.runs.has(run.id) else run
 
     def there(self) -> dict[str, list[str]]:
-        """Ids of the workloads that were ever made, by their names."""
+        """Ids of all workloads that were ever created, by name."""
         found: dict[str, list[str]] = {}
         for deleted in (False, True):
             for one in self.site.workloads.all(deleted=deleted):
@@ -118,7 +118,7 @@ class SubmitSite:
         return found
 
     def settle(self, tally: Tally, until: Callable[[Callable[[], bool]], object]) -> None:
-        """Reconcile until nothing is unknown any more; then all must be as the site has it."""
+        """Reconcile until no run is unknown; then check that every run agrees with the site."""
         self.site.faults.clear()
         unknown = [run for run in self.made if self.remembered(run).submission == "unknown"]
         tally.were_unknown += len(unknown)

@@ -1,4 +1,4 @@
-"""One intent, at most one workload, and none that is lost: whatever breaks, wherever.
+"""At most one workload for each intent, and none is lost, at any break.
 
 `make campaign` tries many more than `make test`.
 """
@@ -44,11 +44,11 @@ def at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SubmitSite]:
 
 
 class KilledError(BaseException):
-    """The program is over, at once."""
+    """The program ended without warning."""
 
 
 class Killer:
-    """Ends the program as it writes to its disk or has asked something, when its time has come."""
+    """Ends the program at a chosen write to its disk or request."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.left: dict[int, int] = {}
@@ -99,7 +99,7 @@ def test_each_run_has_one_workload_or_none_and_that_is_known(
     at: SubmitSite, monkeypatch: pytest.MonkeyPatch, print_at_end: Callable[[str], None]
 ) -> None:
     monkeypatch.setattr("llmb_tui.launch.runai.delivery.TAKEN_WITHIN_S", 2.0)
-    # No contract says that Run:ai would refuse a second one of the same name: here it does not.
+    # No contract promises that Run:ai refuses a second workload of the same name: here it accepts one.
     monkeypatch.setattr(at.site.workloads, "is_taken", lambda _: False)
     dice, tally, killer = random.Random(seed(print_at_end)), Tally(), Killer(monkeypatch)
 
@@ -125,7 +125,7 @@ def test_each_run_has_one_workload_or_none_and_that_is_known(
             one.start()
         for one in programs:
             one.join()
-        if dice.random() < 0.5 or steps is not None:  # at once again, as somebody would who is impatient
+        if dice.random() < 0.5 or steps is not None:  # an immediate second attempt by an impatient user
             program(run, None)
         at.line.cut_after()
         tally.troubles += at.line.cuts - cuts + sum(fault.met.is_set() for fault in faults)
@@ -160,7 +160,7 @@ def test_the_intent_is_on_the_disk_before_anything_is_asked(at: SubmitSite) -> N
     at.line.refuse()
     with at.cluster() as cluster, pytest.raises(NotSubmittedError) as caught:
         at.submit(run, cluster)
-    assert "before anything was sent" not in caught.value.why, "it never was connected"
+    assert "before anything was sent" not in caught.value.why, "no connection was made"
     assert run.id in caught.value.fix
     assert at.remembered(run).submission == "intended"
     assert states(at, run) == ["intent"]
@@ -246,7 +246,7 @@ def test_it_is_given_up_when_no_request_can_be_on_its_way_any_more(
         assert at.submit(run, cluster).submission == "unknown"
         at.site.faults.clear()
         assert at.reconcile(run, cluster).submission == "unknown"
-        assert at.submit(run, cluster).submission == "unknown", "it is looked for, and not sent again"
+        assert at.submit(run, cluster).submission == "unknown", "the workload is searched for, and not submitted again"
         later = time.time() + 301
         monkeypatch.setattr("llmb_tui.launch.runai.delivery.time.time", lambda: later)
         assert at.submit(run, cluster).submission == "unknown", "a submission never gives up"
@@ -296,7 +296,7 @@ def test_two_programs_at_once_create_one_workload(at: SubmitSite) -> None:
         one.start()
     assert first.met.wait(30)
     with at.cluster() as cluster:
-        assert at.reconcile(run, cluster).submission == "unknown", "who submits it is left alone"
+        assert at.reconcile(run, cluster).submission == "unknown", "the submitting program is not disturbed"
         with pytest.raises(LlmbError, match="being submitted"):
             withdraw(*at.program(), run)
     held.set()
@@ -339,4 +339,4 @@ def test_a_cancel_whose_answer_is_lost_is_open(at: SubmitSite) -> None:
         at.site.faults.clear()
         at.site.skip(60)
         assert cluster.look([identity])[identity].state == "CANCELLED"
-        assert not cluster.cancel(identity), "it has ended already"
+        assert not cluster.cancel(identity), "the workload has already ended"

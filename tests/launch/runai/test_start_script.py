@@ -1,4 +1,4 @@
-"""The start script as a pod runs it: by bash, in a folder of the test's, with stand-ins of what the image has."""
+"""The start script as a pod runs it: by bash, in a folder of the test, with stand-ins for the programs of the image."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ class Pod:
         for name, text in {"torchrun": TORCHRUN, "python": PYTHON, "numactl": NUMACTL}.items():
             (self.bin / name).write_text(text)
             (self.bin / name).chmod(0o755)
-        # The volume and the run's folder lie below the test's.
+        # The volume and the run's folder are below the test's folder.
         work_dir = f"{self.root}/data/llmb"
         self.spec = spec_of(request_of(selection))
         body = creation_request(self.spec, PLACED)["spec"]
         command = f"{body['command']} {body['args']}".replace(PROFILE.work_dir, work_dir)
         self.command = shlex.split(command.replace(RUN_FOLDER, f"{self.root}{RUN_FOLDER}"))
-        self.variables = {one["name"]: one["value"] for one in body["environmentVariables"]}
+        self.variables = {variable["name"]: variable["value"] for variable in body["environmentVariables"]}
 
     def run(self, **more: str) -> subprocess.CompletedProcess[str]:
         launch = self.root.parent / "launch.json"
@@ -94,8 +94,8 @@ def node(tmp_path: Path) -> Pod:
 
 
 def test_each_gpu_has_one_process_with_the_entry_script_and_its_settings(pod: Pod) -> None:
-    done = pod.run(RANK="0", MASTER_ADDR="run-master-0", MASTER_PORT="23456")
-    assert done.returncode == 0, done.stderr
+    result = pod.run(RANK="0", MASTER_ADDR="run-master-0", MASTER_PORT="23456")
+    assert result.returncode == 0, result.stderr
     folder = pod.root / "nemo_run"
     assert (
         pod.printed("process") == [f"{folder}/code/pretrain.py {folder}/configs/launch.json"] * pod.spec.gpus_per_node
@@ -152,18 +152,18 @@ def test_the_time_limit_ends_it(node: Pod) -> None:
 @pytest.mark.parametrize("missing", ["tar", "base64", "torchrun", "timeout"])
 def test_a_tool_missing_in_the_image_is_reported_and_ends_the_start(node: Pod, missing: str) -> None:
     (node.bin / missing).unlink()
-    done = node.run()
-    assert done.returncode not in (0, 1)
-    assert missing in done.stderr
+    result = node.run()
+    assert result.returncode not in (0, 1)
+    assert missing in result.stderr
     assert not node.printed("process")
 
 
 @pytest.mark.parametrize("text", ["", "bm8gYXJjaGl2ZQ==", "%%%"])
 def test_files_that_did_not_arrive_end_it(node: Pod, text: str) -> None:
     node.variables[FILES] = text
-    done = node.run()
-    assert done.returncode != 0
-    assert done.stderr
+    result = node.run()
+    assert result.returncode != 0
+    assert result.stderr
     assert not node.printed("process")
 
 

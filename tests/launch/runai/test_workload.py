@@ -47,7 +47,7 @@ GB200 = Selection("nemotron4-340b", "25.12", "340b", "gb200", "fp8", 128)
 
 
 def check(name: str, body: dict[str, Any]) -> None:
-    """Valid by NVIDIA's model, and with no field that this does not know."""
+    """Check that the body is valid by NVIDIA's model, without additional fields."""
     known = model(name).from_dict(body).model_dump(by_alias=True)
 
     def compare(part: Any, whole: Any) -> None:
@@ -107,13 +107,13 @@ def test_all_that_the_profile_asks_for_is_in_the_request() -> None:
     assert body["spec"]["storage"]["pvc"] == [
         {"name": "data", "path": "/data", "existingPvc": True, "claimName": "llmb-data"}
     ]
-    variables = {one["name"]: one for one in body["spec"]["environmentVariables"]}
+    variables = {variable["name"]: variable for variable in body["spec"]["environmentVariables"]}
     assert len(variables) == len(body["spec"]["environmentVariables"])
     assert variables["HF_TOKEN"] == {
         "name": "HF_TOKEN",
         "secret": {"name": "genericsecret-huggingface", "key": "HF_TOKEN"},
     }
-    assert variables["QUOTED"]["value"] == "a 'b' \"c\" $$(d)", "Kubernetes would fill in what is between the brackets"
+    assert variables["QUOTED"]["value"] == "a 'b' \"c\" $$(d)", "Kubernetes would replace the variable in the brackets"
     assert json.loads(as_json(body)) == body
 
 
@@ -167,8 +167,8 @@ def test_the_command_is_split_as_intended_for_any_profile(
     assert body["args"].count("'") == 2
     assert not set("\n\0") & set(body["args"])
     assert "$(" not in body["args"]
-    for one in body["environmentVariables"]:
-        assert "$(" not in one["value"].replace("$$", "")
+    for variable in body["environmentVariables"]:
+        assert "$(" not in variable["value"].replace("$$", "")
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,11 @@ def test_a_run_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 def said(request: RunRequest, severity: str = "error") -> dict[str, str]:
-    return {one.field: f"{one.reason} {one.fix}" for one in problems(request) if one.severity == severity}
+    return {
+        problem.field: f"{problem.reason} {problem.fix}"
+        for problem in problems(request)
+        if problem.severity == severity
+    }
 
 
 @pytest.mark.parametrize("recipe", ["llama3.1@24.11", "grok1@25.02"])
@@ -257,7 +261,7 @@ def test_recipes_of_nemo_1_are_refused(recipe: str) -> None:
     workload, _, release = recipe.partition("@")
     request = request_of(Selection(workload, release, size, "h100", dtype, scale))
     assert "NeMo 1" in said(request)["procedure"]
-    assert not said(request, "note")  # that it runs there all the same, as for a NeMo 2 recipe of Slurm's
+    assert not said(request, "note")  # the note for NeMo 2 recipes on Slurm, that the recipe also runs there, is absent
     with pytest.raises(LlmbError, match="cannot be launched"):
         spec_of(request)
 

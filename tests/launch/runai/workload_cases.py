@@ -1,4 +1,4 @@
-"""Requests for a Run:ai cluster, and what becomes of them."""
+"""Requests for a Run:ai cluster, with their specs and runs."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ RUN_ID = "251121080102abcd"
 PLACED = Placement("4500105", "5b1f6c0e-2f4d-4b52-9a53-6d0c7c1f0d11")
 NEMOTRON_340B = Selection("nemotron4-340b", "25.12", "340b", "h100", "fp8", 256)
 SMALL = Selection("llama3.1", "25.04", "8b", "h100", "bf16", 8)
-"""One node."""
+"""A selection for one node."""
 
 
 def request_of(selection: Selection = NEMOTRON_340B, profile: RunaiProfile = PROFILE, /, **options: Any) -> RunRequest:
-    """The request to run a selection; `options` are those of the run."""
+    """Request to run a selection; `options` are options of the run."""
     selection = replace(selection, options=replace(selection.options, **options))
     recipe = CATALOG.recipe(selection.workload, selection.release)
     return RunRequest(recipe, plan(CATALOG, selection), profile, "runai")
@@ -43,6 +43,6 @@ def spec_of(request: RunRequest, run_id: str = RUN_ID) -> RunaiSpec:
 
 
 def intent(request: RunRequest, placed: Placement = PLACED, run_id: str = RUN_ID) -> tuple[Run, str]:
-    """A run that is not yet submitted, and the request that would create it."""
+    """An unsubmitted run, and the request that would create its workload."""
     spec = spec_of(request, run_id)
     return Run.of(request, spec, 1_760_000_000.0), as_json(creation_request(spec, placed))

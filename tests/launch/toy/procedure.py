@@ -24,13 +24,13 @@ _STEP = "Training epoch 0, iteration {0}/{1} | global_step: {0} | train_step_tim
 
 
 class ToyDelivery:
-    """`sbatch` by one command, which a cut line would leave unknown."""
+    """`sbatch` by one command, whose outcome is unknown after a cut line."""
 
     def __init__(self, run: Run, cluster: Cluster) -> None:
         self._session, self._spec, self._words = login_node(cluster), run.spec_as(LaunchSpec), ""
 
     def was_sent(self) -> bool:
-        """By the job's name."""
+        """Find out by the job's name."""
         return bool(find_jobs(self._session, self._spec.job_name))
 
     def prepare(self, script: str) -> None:
@@ -39,21 +39,21 @@ class ToyDelivery:
         self._session.write_file(f"{self._spec.task_dir}/run.sh", script.encode())
 
     def begin(self) -> None:
-        """Give it to sbatch."""
+        """Pass the script to sbatch."""
         self._words = self._session.run(["sbatch", "--parsable", f"{self._spec.task_dir}/run.sh"]).stdout
 
     def answer(self, tell: OnStatus) -> Outcome:
-        """The job."""
+        """Return the job."""
         tell("sbatch has answered")
         return Outcome("submitted", jobs=Jobs((self._words.strip(),)))
 
     def look(self, *, withdraw: bool) -> Outcome:  # noqa: ARG002 - a `Delivery`'s
-        """The job of that name."""
+        """Return the job of that name."""
         jobs = find_jobs(self._session, self._spec.job_name)
         return Outcome("submitted", jobs=Jobs((jobs[0].id,))) if jobs else Outcome("withdrawn")
 
     def refusal(self, run: Run) -> LlmbError:
-        """In Slurm's words."""
+        """Quote Slurm."""
         return LlmbError("Slurm refused the toy.", run.note)
 
 
@@ -74,25 +74,25 @@ class ToyProcedure(Procedure):
         return "trains nothing"
 
     def preview(self, request: RunRequest) -> LaunchPreview:
-        """Nothing stands against it."""
+        """Preview without objections."""
         self.refuse(request.recipe)
         return LaunchPreview("toy: a loop of echo")
 
     def needs(self, request: RunRequest, sources: Sources = PUBLIC) -> Needs:
-        """Nothing but the plan."""
+        """Needs of the plan only."""
         return Needs(request.slurm, request.plan, sources=sources)
 
     def checks(self, request: RunRequest) -> tuple[CheckGroup, ...]:  # noqa: ARG002 - a `Procedure`'s
-        """Whether there are toys."""
+        """Check that there are toys."""
         return (lambda *_: (ok("toys", "Toys", "enough", "some"),),)
 
     def install(self, request: RunRequest) -> InstallPlan:
-        """One directory."""
+        """Install one directory."""
         path = f"{request.slurm.install_dir}/toys"
         return (InstallStep("toys", "Toy box", (path,), 'fresh_folder "$@"', (path,)),)
 
     def prepare(self, cluster: Cluster, request: RunRequest, intent: Intent) -> PreparedRun:  # noqa: ARG002
-        """The loop."""
+        """Prepare the loop as a script."""
         plan, profile = request.plan, request.slurm
         experiment, settings = experiment_name(request), resolve_settings(request)
         task = f"{experiment}_{intent.run_id}"
@@ -120,11 +120,11 @@ class ToyProcedure(Procedure):
         return PreparedRun(request, Run.of(request, spec, intent.at), _script(spec, plan.steps), notes=spec.notes)
 
     def delivery(self, run: Run, cluster: Cluster) -> ToyDelivery:
-        """One command."""
+        """Submit by one command."""
         return ToyDelivery(run, cluster)
 
     def compare_script(self, run: Run, script: str) -> ScriptCheck:
-        """Its name."""
+        """Compare the job's name."""
         return ScriptCheck("the toy's name", () if run.job_name in script else ("name",))
 
 

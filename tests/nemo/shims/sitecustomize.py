@@ -1,7 +1,8 @@
-"""Lets NeMo train on a CPU, in every Python that has this folder first on PYTHONPATH. For tests; it is shipped nowhere.
+"""Lets NeMo train on a CPU, in every Python that has this folder first on PYTHONPATH. For tests only; never shipped.
 
-NeMo and Megatron Core put every tensor on a GPU. Here what they ask of `torch.cuda` is done on the CPU, right after the
-module that asks is imported. What is computed is the same; nothing of Transformer Engine, FP8, NCCL or a GPU is tried.
+NeMo and Megatron Core put every tensor on a GPU. This module replaces their calls of `torch.cuda` with calls for the
+CPU, right after the import of the calling module. The computation is the same; Transformer Engine, FP8, NCCL and GPUs
+are not tested.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def _torch(torch: Any) -> None:
 
 
 def _random(module: Any) -> None:
-    """Dropout's own random numbers for each rank of a model: without a GPU they have no generator."""
+    """Give each rank of a model its usual random numbers for dropout: without a GPU they have no generator."""
 
     def fork(*_: object) -> AbstractContextManager[None]:
         return nullcontext()
@@ -44,20 +45,20 @@ def _random(module: Any) -> None:
 
 
 def _mock_data(module: Any) -> None:
-    """NeMo passes whether a mask is wanted in the place of the seed; without Transformer Engine one is."""
+    """NeMo passes the flag for a mask in place of the seed; without Transformer Engine a mask is needed."""
     make = module._MockGPTDataset
     module._MockGPTDataset = lambda *values: make(*values[:-1], create_attention_mask=values[-1])
 
 
 def _timers(module: Any) -> None:
-    """Rank 0 alone gathers the times of no timer after each step. Gloo counts that as a call that the other ranks did
-    not make, and never comes back from the next one that all of them make."""
+    """Rank 0 alone gathers an empty list of times after each step. Gloo counts that as a call that the other ranks did
+    not make, and hangs in the next call of all ranks."""
     gather = module.dist_all_gather_func
     module.dist_all_gather_func = lambda target, source: gather(target, source) if source.numel() else None
 
 
 def _checkpoint_writer(module: Any) -> None:
-    """Today's PyTorch asks for more than Megatron Core 0.11 gives; 0.13 gives it."""
+    """Current PyTorch requires more arguments than Megatron Core 0.11 passes; 0.13 passes them."""
     from torch.distributed.checkpoint.filesystem import SerializationFormat, _StorageWriterTransforms
 
     write = module._write_item
@@ -67,7 +68,7 @@ def _checkpoint_writer(module: Any) -> None:
 
 
 def _checkpoint_reader(module: Any) -> None:
-    """What was read lies where it shall; NeMo moves it to the rank's GPU."""
+    """Keep loaded tensors on their device; NeMo moves them to the rank's GPU."""
     module._fix_tensors_device = lambda checkpoint: checkpoint
 
 
@@ -79,7 +80,7 @@ AFTER: dict[str, Callable[[Any], None]] = {
     "nemo.collections.llm.gpt.data.mock": _mock_data,
     "nemo.lightning.io.pl": _checkpoint_reader,
 }
-"""What is done after a module was imported."""
+"""Change that is made after the import of each module."""
 
 
 class _Finder:
@@ -98,7 +99,7 @@ class _Finder:
 
 
 def _run_the_hidden_one() -> None:
-    """Python runs one module of this name, the first that it finds: the next one is run from here."""
+    """Run the next module of this name: Python runs only the first that it finds, which is this one."""
     here = Path(__file__).resolve().parent
     spec = PathFinder.find_spec("sitecustomize", [folder for folder in sys.path if Path(folder).resolve() != here])
     if spec and spec.loader:

@@ -1,7 +1,7 @@
-"""Makes the JSON files beside this one: `python -m tests.nemo.upstream.make NEMO BENCHMARKS`, two git clones.
+"""Makes the JSON files in this folder: `python -m tests.nemo.upstream.make NEMO BENCHMARKS`, two git clones.
 
-Every published row goes through NVIDIA's own `launch.sh`, which is given a `python` that writes down its arguments, and
-from there through its own Python scripts (`record.py`). Nothing of theirs is kept but the facts.
+NVIDIA's own `launch.sh` runs for every published row, with a `python` that records its arguments; then NVIDIA's Python
+scripts run with these arguments (`record.py`). Only the facts are stored, no part of the scripts.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ OPTIONS: dict[str, dict[str, str]] = {
 
 @dataclass(frozen=True)
 class Release:
-    """Where one release's scripts are, and what they run on."""
+    """The scripts of one release, and the software that they run on."""
 
     recipe: str
     tag: str
     folder: str
-    """In the repository of the benchmarks."""
+    """Folder in the repository of the benchmarks."""
     commit: str
-    """Of NeMo."""
+    """Commit of NeMo."""
     patch: bool
-    """The folder holds a patch of NeMo's scripts, and perhaps further scripts for them."""
+    """Whether the folder has a patch of NeMo's scripts, and perhaps additional scripts for them."""
     nemo: str
-    """Whose environment of `environment.py` the scripts run in; its NeMo is hidden by the commit's."""
+    """Version whose environment of `environment.py` runs the scripts; the commit's NeMo replaces its NeMo."""
     options: tuple[str, ...]
     refused: tuple[str, ...] = ()
     """GPU types that the commit's scripts do not accept."""
@@ -59,7 +59,7 @@ RELEASES = (
 
 
 def key_of(row: Row, option: str = "") -> str:
-    """How a row is called in the files: `15b h100 bf16 16 weak`, and after that a run option."""
+    """Name of a row in the files: `15b h100 bf16 16 weak`, followed by a run option."""
     return f"{row.size} {row.gpu} {row.dtype} {row.gpus} {row.scaling} {option}".rstrip()
 
 
@@ -101,7 +101,7 @@ def make(release: Release, nemo: Path, benchmarks: Path) -> None:
         argv, env = environment.command(release.nemo)
         env["PYTHONPATH"] = f"{work / 'NeMo'}{os.pathsep}{env['PYTHONPATH']}"
         (home,) = {case["env"].pop("NEMORUN_HOME") for case in cases.values()}
-        env["NEMORUN_HOME"] = home  # NeMo-Run reads it at its import
+        env["NEMORUN_HOME"] = home  # NeMo-Run reads the variable when it is imported
         files = [HERE / "record.py", scratch / "cases.json", scratch / "facts.json"]
         subprocess.run([*argv, *map(str, files)], env=env, check=True, stdout=subprocess.DEVNULL)
         found = json.loads((scratch / "facts.json").read_text())
@@ -117,7 +117,7 @@ def _extract(repository: Path, commit: str, paths: str, into: Path) -> None:
 
 
 def _arguments(variables: dict[str, str], work: Path, scratch: Path) -> dict[str, Any]:
-    """What `launch.sh` calls: module and arguments, the environment that the module reads."""
+    """Call that `launch.sh` makes: module and arguments, and the environment that the module reads."""
     bin_ = scratch / "bin"
     if not bin_.exists():
         bin_.mkdir()
@@ -144,7 +144,7 @@ def _arguments(variables: dict[str, str], work: Path, scratch: Path) -> dict[str
 
 
 def _text(tree: dict[str, Any], indent: str = "") -> str:
-    """JSON with a fact on each line."""
+    """JSON with one fact per line."""
     lines = []
     for name, value in sorted(tree.items()):
         deep = isinstance(value, dict)
@@ -155,7 +155,7 @@ def _text(tree: dict[str, Any], indent: str = "") -> str:
 
 
 def _folded(found: dict[str, Any]) -> dict[str, Any]:
-    """Facts that all cases share, those that the cases of a size, GPU type and precision share, and the others."""
+    """Facts common to all cases, facts common to a size, GPU type and precision, and the others."""
     cases = {
         key: {f"{part} {name}": value for part in ("recipe", "env") for name, value in case[part].items()}
         for key, case in found.items()

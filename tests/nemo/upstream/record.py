@@ -1,8 +1,8 @@
-"""`python record.py CASES.json FACTS.json` in a NeMo's Python: what NVIDIA's scripts hand to NeMo-Run, as flat facts.
+"""`python record.py CASES.json FACTS.json` in a NeMo's Python: flat facts that NVIDIA's scripts pass to NeMo-Run.
 
 Each case runs a script as `python -m` does, with NeMo-Run's `Experiment` and `SlurmExecutor` replaced by classes that
-only keep what they are given. A fact is a field that the script or NeMo's recipe has set, by its path; a default that
-nobody touched is none.
+only record their arguments. A fact is a field that the script or NeMo's recipe has set, by its path; unchanged defaults
+are not facts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import nemo_run
 
 
 class Experiment:
-    """Keeps the tasks that a script adds."""
+    """Records the tasks that a script adds."""
 
     tasks: ClassVar[list[tuple[Any, Any, Any]]] = []
 
@@ -34,27 +34,27 @@ class Experiment:
         pass
 
     def add(self, task: Any, executor: Any, plugins: Any, **_: object) -> None:
-        """Keep a task."""
+        """Record a task."""
         self.tasks.append((task, executor, plugins))
 
     def run(self, **_: object) -> None:
-        """Nothing runs."""
+        """Do nothing."""
 
 
 class SlurmExecutor:
-    """Keeps a job's environment; plugins write to the rest."""
+    """Stores a job's environment; plugins write to the other attributes."""
 
     def __init__(self, *, nodes: int, tunnel: object, env_vars: dict[str, str], **_: object) -> None:
         self.nodes, self.tunnel, self.env_vars, self.setup_lines = nodes, tunnel, env_vars, ""
         self.launcher = SimpleNamespace()
 
     def get_launcher(self) -> SimpleNamespace:
-        """Something to set fields of."""
+        """Return an object that accepts attributes."""
         return self.launcher
 
 
 def facts(value: Any, path: str = "", seen: dict[int, str] | None = None) -> dict[str, Any]:
-    """Path of a field -> its value: JSON as it is, a class or function by name, the rest as Python writes it."""
+    """Value of each field by its path: JSON unchanged, a class or function by name, other values as Python's repr."""
     seen = {} if seen is None else seen
     if isinstance(value, fiddle.Buildable):
         if id(value) in seen:
@@ -77,7 +77,7 @@ def facts(value: Any, path: str = "", seen: dict[int, str] | None = None) -> dic
 
 
 def record(case: dict[str, Any]) -> dict[str, Any]:
-    """The facts of the case's last task: its recipe and its environment."""
+    """Facts of the case's last task: its recipe and its environment."""
     os.environ |= case["env"]
     for name in case["unset"]:
         os.environ.pop(name, None)

@@ -1,4 +1,4 @@
-"""The list of results over a made-up history, on a disk of its own."""
+"""The list of results over a simulated history, in a directory of the tests."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def _utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Days and times of day are those of UTC, whatever the zone of who runs the tests."""
+    """Days and times of day are in UTC, whatever the time zone of the tests' environment."""
     with monkeypatch.context() as zone:
         zone.setenv("TZ", "UTC")
         time.tzset()
@@ -39,7 +39,7 @@ def _utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def open_results(history: Path, tmp_path: Path) -> Callable[..., tuple[App[None], Services]]:
-    """Makes an app with the results of twelve weeks, or of the given runs, and its services."""
+    """Function that makes an app with the results of twelve weeks, or of the given runs, and its services."""
 
     def make(past: Iterable[Past] | None = None) -> tuple[App[Any], Services]:
         root = history

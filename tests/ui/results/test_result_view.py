@@ -1,4 +1,4 @@
-"""The views over the list of results: opened by a key, left by another, and what can be taken from them."""
+"""The views over the list of results: opened and closed by keys, with contents that can be copied and saved."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ OpenResults = Callable[..., tuple[App[None], Any]]
 
 async def test_compare_is_grey_with_a_reason_until_two_rows_are_marked(open_results: OpenResults) -> None:
     app, _ = open_results()
-    told: list[str] = []
-    app.notify = lambda message, **_: told.append(message)  # type: ignore[method-assign]
+    messages: list[str] = []
+    app.notify = lambda message, **_: messages.append(message)  # type: ignore[method-assign]
     async with app.run_test(size=SIZE) as pilot:
         await read(pilot)
         assert "compare" not in actions(app.screen)
         await pilot.press("c")
         assert isinstance(app.screen, ResultsScreen)
-        assert told == ["Mark at least two rows with x to compare them."]
+        assert messages == ["Mark at least two rows with x to compare them."]
         await pilot.press("x", "down", "down", "x")
         await until(pilot, lambda: "compare" in actions(app.screen), "two are marked")
 
@@ -71,7 +71,7 @@ async def test_two_runs_of_one_configuration_are_compared(open_results: OpenResu
         await until(pilot, lambda: "compare" in actions(app.screen), "two are marked")
         await pilot.press("c")
         await on_top(pilot, ResultView)
-        await until(pilot, lambda: "within the noise" in on_screen(app), "what can be said")
+        await until(pilot, lambda: "within the noise" in on_screen(app), "the summary")
 
 
 async def test_scaling_draws_its_charts_and_writes_them_as_svg(open_results: OpenResults, tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ async def test_without_a_curve_the_view_says_which_runs_are_needed(open_results:
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: bool(cells(app)) and cells(app)[0][4] == "2", "the run")
         await pilot.press("s")
-        await until(pilot, lambda: "There is no scaling curve" in on_screen(app), "why")
+        await until(pilot, lambda: "There is no scaling curve" in on_screen(app), "the reason")
         assert "save" not in actions(app.screen)
         await pilot.press("escape")
         assert isinstance(app.screen, ResultsScreen)
@@ -107,13 +107,13 @@ async def test_without_a_curve_the_view_says_which_runs_are_needed(open_results:
 async def test_suspected_nodes_are_copied(open_results: OpenResults) -> None:
     slow = [
         Past(
-            f"n{at:02}",
+            f"n{index:02}",
             NEMOTRON,
-            40 - at,
-            2.15 if at % 2 else 2.0 + at / 4000,
-            nodes=f"cn[{at % 3 + 1:03}-007],x{at % 2}",
+            40 - index,
+            2.15 if index % 2 else 2.0 + index / 4000,
+            nodes=f"cn[{index % 3 + 1:03}-007],x{index % 2}",
         )
-        for at in range(16)
+        for index in range(16)
     ]
     app, _ = open_results(slow)
     copied: list[str] = []
@@ -129,8 +129,8 @@ async def test_suspected_nodes_are_copied(open_results: OpenResults) -> None:
 
 async def test_without_suspected_nodes_the_copy_key_shows_the_reason(open_results: OpenResults) -> None:
     app, _ = open_results()
-    told: list[str] = []
-    app.notify = lambda message, **_: told.append(message)  # type: ignore[method-assign]
+    messages: list[str] = []
+    app.notify = lambda message, **_: messages.append(message)  # type: ignore[method-assign]
     async with app.run_test(size=SIZE) as pilot:
         await read(pilot)
         await pilot.press("n")
@@ -138,7 +138,7 @@ async def test_without_suspected_nodes_the_copy_key_shows_the_reason(open_result
         await until(pilot, lambda: "No node is suspected" in on_screen(app), "the answer")
         assert "copy" not in actions(app.screen)
         await pilot.press("y")
-        assert told == ["No node is suspected, so there is nothing to exclude."]
+        assert messages == ["No node is suspected, so there is nothing to exclude."]
 
 
 async def test_an_error_is_shown_in_the_view(open_results: OpenResults, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,15 +201,15 @@ async def test_the_report_has_the_marked_runs_or_those_of_the_row(open_results: 
 
 async def test_too_many_runs_for_a_report_are_refused(open_results: OpenResults) -> None:
     app, _ = open_results()
-    told: list[str] = []
-    app.notify = lambda message, **_: told.append(message)  # type: ignore[method-assign]
+    messages: list[str] = []
+    app.notify = lambda message, **_: messages.append(message)  # type: ignore[method-assign]
     async with app.run_test(size=SIZE) as pilot:
         await read(pilot)
         await pilot.press("g")
         await until(pilot, lambda: len(cells(app)) == 2, "the clusters")
         await pilot.press("r")
-        await until(pilot, lambda: bool(told), "why not")
-        assert "too many for a report on the screen; it has 30 at most" in told[0]
+        await until(pilot, lambda: bool(messages), "the reason")
+        assert "too many for a report on the screen; it has 30 at most" in messages[0]
         assert isinstance(app.screen, ResultsScreen)
 
 
@@ -240,7 +240,7 @@ async def test_the_heading_shows_that_an_answer_is_being_made(open_results: Open
         await on_top(pilot, ResultView)
         assert text_of(app, "#view-head") == "◐ Nodes …"
         go.set()
-        await until(pilot, lambda: text_of(app, "#view-head") == "Nodes", "it is over")
+        await until(pilot, lambda: text_of(app, "#view-head") == "Nodes", "the completed view")
 
 
 async def test_an_export_says_what_was_written_and_what_is_missing(open_results: OpenResults, tmp_path: Path) -> None:
@@ -249,7 +249,7 @@ async def test_an_export_says_what_was_written_and_what_is_missing(open_results:
     file.parent.mkdir()
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: bool(cells(app)) and cells(app)[0][3] == "2", "the runs")
-        for title in ("2 runs,", "exists"):  # a file that is there is not replaced
+        for title in ("2 runs,", "exists"):  # existing files are not replaced
             await pilot.press("e")
             await on_top(pilot, ExportDialog)
             app.screen.query_one(Input).value = str(file)
@@ -258,8 +258,8 @@ async def test_an_export_says_what_was_written_and_what_is_missing(open_results:
             await until(pilot, lambda title=title: title in on_screen(app), title)
             if title == "2 runs,":
                 assert "were replaced by aliases" in on_screen(app)
-                # What was made by hand was launched with no settings.
-                differs = {one.what for one in verify(file).findings if one.outcome == "differs"}
+                # The runs of this test were launched without settings.
+                differs = {finding.what for finding in verify(file).findings if finding.outcome == "differs"}
                 assert differs == {"settings against preset"}
             await pilot.press("q")
             await on_top(pilot, ResultsScreen)
@@ -270,8 +270,8 @@ async def test_an_export_continues_and_is_reported_after_the_view_is_closed(
     open_results: OpenResults, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: bool
 ) -> None:
     app, _ = open_results([Past("aaa1", NEMOTRON, 3, 2.0)])
-    told: list[str] = []
-    app.notify = lambda message, **_: told.append(message)  # type: ignore[method-assign]
+    messages: list[str] = []
+    app.notify = lambda message, **_: messages.append(message)  # type: ignore[method-assign]
     file, go, export = tmp_path / "evidence.tar.zst", threading.Event(), Exporter.export
 
     def held_up(*given: Any, **named: Any) -> Any:
@@ -295,7 +295,7 @@ async def test_an_export_continues_and_is_reported_after_the_view_is_closed(
             await on_top(pilot, Failure)
             assert "The disk is full." in on_screen(app)
         else:
-            await until(pilot, lambda: told == [f"Exported: {file}"], "it is told")
+            await until(pilot, lambda: messages == [f"Exported: {file}"], "the notification")
     assert file.exists() is not fails
 
 
@@ -311,7 +311,7 @@ async def test_without_a_working_directory_the_home_directory_is_suggested(
     async with app.run_test(size=SIZE) as pilot:
         await read(pilot)
         for key in keys:
-            await until(pilot, lambda key=key: key != "v" or "save" in actions(app.screen), "what is written")
+            await until(pilot, lambda key=key: key != "v" or "save" in actions(app.screen), "the report")
             await pilot.press(key)
         await on_top(pilot, dialog)
         assert app.screen.query_one(Input).value.startswith(str(tmp_path))

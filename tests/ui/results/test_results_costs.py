@@ -1,4 +1,4 @@
-"""What the list of results costs: each log is read once, and while nothing happens nothing is done."""
+"""Costs of the list of results: each log is read once, and without events no work is done."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _RUNS = 40
 
 @pytest.fixture
 def count(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often logs are read, results worked out, rows made."""
+    """Number of reads of logs, computed results, and made rows."""
     counts: Counter[str] = Counter()
     for module, name in ((run_records, "LocalRun"), (history, "RunResult"), (results, "result_list")):
         original = getattr(module, name)
@@ -32,13 +32,13 @@ def count(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 
 async def test_each_run_is_read_once_and_a_key_reads_nothing(open_results: OpenResults, count: Counter[str]) -> None:
-    past = [Past(f"a{at:03}", NEMOTRON, at, 2.0 + at % 3 / 100) for at in range(_RUNS)]
+    past = [Past(f"a{index:03}", NEMOTRON, index, 2.0 + index % 3 / 100) for index in range(_RUNS)]
     app, services = open_results(past)
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: bool(cells(app)) and cells(app)[0][3] == f"{_RUNS}", "all figures")
         await until(pilot, lambda: count["LocalRun"] == _RUNS, "every log")
         rows = count["result_list"]
-        assert rows < _RUNS / 2  # many runs that are read are shown at once
+        assert rows < _RUNS / 2  # many runs are read, but shown together
         worked_out = count["RunResult"]
         await pilot.press("x", "x", "g", "g", "g", "g")
         await until(pilot, lambda: len(cells(app)) == _RUNS, "each run by itself")
@@ -54,5 +54,5 @@ async def test_each_run_is_read_once_and_a_key_reads_nothing(open_results: OpenR
         await until(pilot, lambda: looks["look"] >= 1, "the feed looks again")
         before = dict(count)
         app.screen.screen_layout_refresh_signal.subscribe(app.screen, lambda _: count.update(["layout"]))
-        await until(pilot, lambda: looks["look"] >= 3, "and again")
+        await until(pilot, lambda: looks["look"] >= 3, "the third check")
         assert dict(count) == before

@@ -1,4 +1,4 @@
-"""How the list of results and its views look, at each size."""
+"""Pictures of the list of results and its views, at each size."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SMALL, USUAL, LARGE = (80, 24), (120, 36), (160, 45)
 
 @pytest.fixture
 def picture(snap_compare: Compare, open_results: Callable[..., tuple[App[None], Any]]) -> Picture:
-    """Compares the picture after keys, once what they lead to is there."""
+    """Function that compares the picture after keys, once their result is shown."""
 
     def compare(size: tuple[int, int], *keys: str, shows: str = "") -> bool:
         app, _ = open_results()
@@ -34,7 +34,7 @@ def picture(snap_compare: Compare, open_results: Callable[..., tuple[App[None], 
                     await until(pilot, lambda: "x" in {row[0] for row in cells(app)}, "the mark")
                 if key == "down":
                     await pilot.pause()
-            await until(pilot, lambda: shows in on_screen(app), "what the keys lead to")
+            await until(pilot, lambda: shows in on_screen(app), "the result of the keys")
             await pilot.pause()
 
         return snap_compare(app, terminal_size=size, run_before=ready)

@@ -36,7 +36,8 @@ def cells(app: App[None]) -> list[list[str]]:
 def test_a_narrow_terminal_has_room_for_the_longest_verdict() -> None:
     columns = result_columns(lambda: NOW, several_clusters=True)
     width = {
-        column.key: width for column, width in fit_columns(columns, {one.key: len(one.heading) for one in columns}, 78)
+        column.key: width
+        for column, width in fit_columns(columns, {column.key: len(column.heading) for column in columns}, 78)
     }
     assert width["verdict"] >= len("✗ timeout")
     assert sum(width.values()) + len(width) - 1 <= 78
@@ -146,7 +147,7 @@ async def test_a_filter_keeps_runs_with_all_words_and_escape_ends_it(open_result
         await read(pilot)
         await pilot.press("slash", *"eos 15b")
         # Its first letters may leave as many rows.
-        await until(pilot, lambda: "filter: eos 15b" in text_of(app, "#list-head"), "all of it is heeded")
+        await until(pilot, lambda: "filter: eos 15b" in text_of(app, "#list-head"), "the whole filter")
         await until(pilot, lambda: "esc Back" in on_screen(app), "q is a letter here")
         await listed(pilot, 4)
         await pilot.press("enter")
@@ -175,7 +176,7 @@ async def test_marks_stay_on_their_rows_in_each_grouping(open_results: OpenResul
         await listed(pilot)
         assert [row[0] for row in cells(app)] == ["x", "x", *[""] * 5]
         await pilot.press("x")
-        await until(pilot, lambda: "1 marked" in text_of(app, "#list-head"), "one mark")
+        await until(pilot, lambda: "1 marked" in text_of(app, "#list-head"), "the mark")
 
 
 async def test_a_note_of_another_program_is_found_and_shown(open_results: OpenResults) -> None:
@@ -193,7 +194,7 @@ async def test_a_run_that_ends_while_the_list_is_open_joins_its_group(open_resul
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: bool(cells(app)) and cells(app)[0][3:5] == ["1", "2"], "the first")
         remember(services.runs, Past("aaa2", NEMOTRON, 1, 2.2), NOW)
-        await until(pilot, lambda: cells(app)[0][3:5] == ["2", "2.1"], "both")
+        await until(pilot, lambda: cells(app)[0][3:5] == ["2", "2.1"], "both runs")
 
 
 async def test_a_simulated_cluster_has_a_notice_in_the_list_and_its_views(open_results: OpenResults) -> None:
@@ -203,7 +204,7 @@ async def test_a_simulated_cluster_has_a_notice_in_the_list_and_its_views(open_r
         await read(pilot)
         assert "eos: simulated, clock x30" in text_of(app, "#list-head")
         await pilot.press("enter")
-        await until(pilot, lambda: "eos: simulated, clock x30" in on_screen(app).split("\n")[0], "and of one group")
+        await until(pilot, lambda: "eos: simulated, clock x30" in on_screen(app).split("\n")[0], "the group's cluster")
         await pilot.press("escape")
         await pilot.press("n")
         await on_top(pilot, ResultView)
@@ -234,6 +235,6 @@ async def test_unreadable_notes_do_not_block_the_list(
 async def test_the_list_without_finished_runs(open_results: OpenResults) -> None:
     app, _ = open_results([])
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "none yet" in text_of(app, "#list-head"), "the words")
+        await until(pilot, lambda: "none yet" in text_of(app, "#list-head"), "the empty list")
         await pilot.press("x", "enter", "g", "down")
         assert isinstance(app.screen, ResultsScreen)

@@ -1,4 +1,4 @@
-"""A host for one screen, and services whose monitor asks no cluster."""
+"""A host for one screen, and services whose monitor does not query a cluster."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from tests.kit.runs import CREATED_AT, make_run
 from tests.ui.run.run_states import log_text
 
 TIMING = Timing(read_every_s=0.3, settle_every_s=0.3)
-"""After each key Textual's pilot waits for 20 ms in which this process does nothing, for at most a second."""
+"""After each key Textual's pilot waits for up to a second, until this process is idle for 20 ms."""
 RUN = make_run()
 
 
 class Standing:
-    """A monitor that publishes what it is given and then waits until it is stopped."""
+    """A monitor that publishes the given states and then waits until it is stopped."""
 
     def __init__(self, states: tuple[RunState, ...]) -> None:
         self.states = states
@@ -47,7 +47,7 @@ class Standing:
     def watch(
         self, publish: Callable[[RunState], None], stop: threading.Event, prompter: Prompter | None = None
     ) -> RunState:
-        del prompter  # it connects nowhere
+        del prompter  # it does not connect
         for state in self.states:
             publish(state)
         stop.wait()
@@ -56,20 +56,20 @@ class Standing:
 
 
 class OutOfReach:
-    """A session that there is nothing to log in to with; whoever uses it finds that out."""
+    """A session without a login; every use raises an error."""
 
     def __init__(self, profile: ClusterProfile) -> None:
         self.profile = profile
 
     def connect(self, prompter: Prompter | None = None) -> None:
-        """As above."""
+        """Succeed without a connection."""
 
     def __getattr__(self, _: str) -> Any:
         raise LlmbError("eos cannot be reached from a test.")
 
 
 class LocalClusters(Clusters):
-    """One cluster, out of reach."""
+    """One unreachable cluster."""
 
     notice: str | None = None
     observed = False
@@ -91,7 +91,7 @@ class LocalClusters(Clusters):
 
 
 class LocalFeed(RunsFeed):
-    """Has a monitor that asks no cluster."""
+    """A feed with a monitor that does not query a cluster."""
 
     standing: Standing
 
@@ -100,7 +100,7 @@ class LocalFeed(RunsFeed):
 
 
 class LocalServices(Services):
-    """The real services on directories of a test, with clusters out of reach."""
+    """The real services on directories of a test, with unreachable clusters."""
 
     def __init__(self, root: Path, *states: RunState) -> None:
         super().__init__(UserPaths(root / "config", root / "state"), timing=TIMING)
@@ -111,7 +111,7 @@ class LocalServices(Services):
 
 
 class Host(FailureDialogs):
-    """An app with one screen over its own, and the program's own styles."""
+    """An app that shows one screen, with the program's own styles."""
 
     CSS_PATH = Path(llmb_tui.ui.__file__).with_name("app.tcss")
 
@@ -125,7 +125,7 @@ class Host(FailureDialogs):
 
 @pytest.fixture
 def services_of(tmp_path: Path) -> Callable[..., Services]:
-    """Makes services that remember runs and whose monitor publishes the given states."""
+    """Function that makes services with stored runs, whose monitor publishes the given states."""
 
     def make(runs: Sequence[Run], *published: RunState, log: str = "") -> Services:
         services = LocalServices(tmp_path, *published)
@@ -140,7 +140,7 @@ def services_of(tmp_path: Path) -> Callable[..., Services]:
 
 @pytest.fixture
 def open_run(services_of: Callable[..., Services]) -> Callable[..., tuple[App[None], Services]]:
-    """Makes an app that shows the screen of a run (`run=None`: of one that is not there), and its services."""
+    """Function that makes an app with the screen of a run (`run=None`: of a missing run), and its services."""
 
     def make(*published: RunState, run: Run | None = RUN, log: str = "") -> tuple[App[None], Services]:
         services = services_of([run] if run else [], *published, log=log)
@@ -162,7 +162,7 @@ _LISTED = (
 
 @pytest.fixture
 def open_jobs(services_of: Callable[..., Services]) -> Callable[..., tuple[App[None], Services]]:
-    """Makes an app that lists six runs of every kind, or the given ones of them, and its services."""
+    """Function that makes an app with six runs of every kind, or the given ones of them, and its services."""
 
     def make(runs: Sequence[str] = ("aaa1", "aaa2", "aaa3", "aaa4", "aaa5", "aaa6")) -> tuple[App[None], Services]:
         services = services_of([])

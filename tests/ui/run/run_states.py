@@ -1,4 +1,4 @@
-"""A run at five moments, and its log. Every time in them is fixed."""
+"""A run at five moments, and its log. All times are fixed."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from llmb_tui.watch.state import Progress, RunState, Step, Verdict
 
 
 def step_times(count: int) -> tuple[tuple[int, float], ...]:
-    """A run of that many steps: the first compiles, the second warms up, then a small wave around 2 s."""
+    """Step times of a run: the first step compiles, the second warms up, then a small wave around 2 s."""
     first = [45.2, 2.41, 2.08][:count]
     return tuple(enumerate([*first, *(2.0 + 0.012 * ((index * 7) % 5 - 2) for index in range(3, count))]))
 
 
 def progress(count: int, total: int = 50) -> Progress:
-    """What the log of a run says after that many steps."""
+    """Progress in the log of a run after that many steps."""
     times = step_times(count)
     last = Step(count - 1, total, times[-1][1], 12.1 - 0.075 * count, memory_peak_bytes=73.0e9)
     median = 2.0 if count > 5 else None

@@ -1,4 +1,4 @@
-"""The screen of what is on a cluster: what stays says why, and nothing goes without a mark and a yes."""
+"""The screen of files on a cluster: reasons to keep items, and removals only with a mark and a confirmation."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OpenDisk = Callable[..., tuple[App[None], Services]]
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """With an image of ours, and a larger one that somebody brought; and a queue that is empty."""
+    """Install directory with an image of the program and a larger one of another origin; the queue is empty."""
     install = tmp_path / "install"
     for path, size in ((IMAGE, 9000), ("images/[red]brought.sqsh", 1), ("images/brought.sqsh", 90_000)):
         (install / path).parent.mkdir(parents=True, exist_ok=True)
@@ -47,7 +47,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def queue(install: Path, job_id: str) -> None:
-    """What Slurm's queue says: one job that waits, or none."""
+    """Set the output of Slurm's queue: one waiting job, or none."""
     said = "\x1f".join((job_id, *CELLS, "")) if job_id else ""
     (install.parent / "bin" / "squeue").write_text(f"#!/bin/sh\necho '{said}'\n")
 
@@ -82,7 +82,10 @@ async def test_marked_items_are_removed_after_a_confirmation_and_kept_items_show
         await pilot.press("x", "D")
         assert isinstance(app.screen, DiskScreen)
         why = "images/brought.sqsh stays: This program did not install it."
-        assert [one.message for one in app._notifications] == [why, "No item is marked. Mark one with x first."]
+        assert [notification.message for notification in app._notifications] == [
+            why,
+            "No item is marked. Mark one with x first.",
+        ]
         await pilot.press("down", "x")
         assert f"{IMAGE}   x: mark" in text_of(app, "#list-about")
         await pilot.press("D")
@@ -93,7 +96,7 @@ async def test_marked_items_are_removed_after_a_confirmation_and_kept_items_show
         await pilot.press("D")
         await on_top(pilot, ConfirmDialog)
         await pilot.press("y")
-        await until(pilot, lambda: "1 item removed." in text_of(app, "#list-status"), "it is removed")
+        await until(pilot, lambda: "1 item removed." in text_of(app, "#list-status"), "the removal")
         await listed(pilot, app, 1)
         assert not (install / IMAGE).exists()
         assert (install / "images" / "brought.sqsh").exists()
@@ -116,7 +119,7 @@ async def test_an_item_that_is_needed_since_it_was_listed_is_kept(open_disk: Ope
         await pilot.press("D")
         await on_top(pilot, ConfirmDialog)
         await pilot.press("y")
-        await until(pilot, lambda: "1 item removed." in text_of(app, "#list-status"), "it is removed")
+        await until(pilot, lambda: "1 item removed." in text_of(app, "#list-status"), "the removal")
         assert not (install / IMAGE).exists()
 
 
@@ -124,13 +127,13 @@ async def test_a_cluster_error_shows_its_reason_and_remedy(
     open_disk: OpenDisk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def silent(*_: object) -> None:
-        raise LlmbError("It is silent.", "Nobody answers.", "Start it.")
+        raise LlmbError("It is silent.", "No node answers.", "Start it.")
 
     monkeypatch.setattr(housekeeping, "install_items", silent)
     app, _ = open_disk(notice="simulated")
     async with app.run_test(size=(80, 24)) as pilot:
         await until(
-            pilot, lambda: "It is silent. Nobody answers. Start it." in text_of(app, "#list-status"), "all of it"
+            pilot, lambda: "It is silent. No node answers. Start it." in text_of(app, "#list-status"), "the whole error"
         )
         assert text_of(app, "#list-head").rstrip().endswith(" simulated")
 
@@ -147,7 +150,7 @@ async def test_a_removal_without_marks_does_not_stop_the_reading(
     monkeypatch.setattr(housekeeping, "measured", slow)
     app, _ = open_disk()
     async with app.run_test(size=SIZE) as pilot:
-        await until(pilot, lambda: "Querying eos" in text_of(app, "#list-status"), "it is asked")
+        await until(pilot, lambda: "Querying eos" in text_of(app, "#list-status"), "the query")
         await pilot.press("D")
         go.set()
         await listed(pilot, app, 2)
@@ -172,7 +175,7 @@ async def test_the_result_of_a_removal_is_reported_after_the_screen_is_closed(
         await pilot.press("down", "x", "D")
         await on_top(pilot, ConfirmDialog)
         await pilot.press("y")
-        await until(pilot, lambda: "removing" in text_of(app, "#list-status"), "it is being removed")
+        await until(pilot, lambda: "removing" in text_of(app, "#list-status"), "the active removal")
         await pilot.press("q")
         await until(pilot, lambda: not isinstance(app.screen, DiskScreen), "the screen is left")
         go.set()
@@ -180,7 +183,7 @@ async def test_the_result_of_a_removal_is_reported_after_the_screen_is_closed(
             await on_top(pilot, Failure)
             assert "Job 8 may need it." in on_screen(app)
         else:
-            await until(pilot, lambda: [note.message for note in app._notifications], "it is told")
+            await until(pilot, lambda: [note.message for note in app._notifications], "the notification")
             assert f"{IMAGE} was not removed. It is of others." in next(iter(app._notifications)).message
 
 
@@ -198,7 +201,7 @@ async def test_no_key_hides_the_result_of_a_removal(open_disk: OpenDisk, monkeyp
         await pilot.press("down", "x", "D")
         await on_top(pilot, ConfirmDialog)
         await pilot.press("y")
-        await until(pilot, lambda: "removing" in text_of(app, "#list-status"), "it is being removed")
+        await until(pilot, lambda: "removing" in text_of(app, "#list-status"), "the active removal")
         actions = ("mark", "remove", "read", "leave")
         assert [app.screen.check_action(name, ()) for name in actions] == [None, None, None, True]
         await pilot.press("r", "D")
@@ -206,10 +209,10 @@ async def test_no_key_hides_the_result_of_a_removal(open_disk: OpenDisk, monkeyp
         assert "removing" in text_of(app, "#list-status")
         go.set()
         await until(
-            pilot, lambda: f"{IMAGE} was not removed. It is of others." in text_of(app, "#list-status"), "it is said"
+            pilot, lambda: f"{IMAGE} was not removed. It is of others." in text_of(app, "#list-status"), "the result"
         )
         await listed(pilot, app, 2)
-        await until(pilot, lambda: app.screen.check_action("read", ()) is True, "it can be looked again")
+        await until(pilot, lambda: app.screen.check_action("read", ()) is True, "the key that reads again")
 
 
 async def test_nothing_is_marked_or_removed_on_a_read_only_cluster(open_disk: OpenDisk, install: Path) -> None:
@@ -225,4 +228,4 @@ async def test_a_missing_install_directory_is_reported(open_disk: OpenDisk, inst
     app, _ = open_disk()
     install.rename(install.with_name("elsewhere"))
     async with app.run_test(size=SIZE) as pilot:
-        await until(pilot, lambda: "cannot be used" in text_of(app, "#list-status"), "why not")
+        await until(pilot, lambda: "cannot be used" in text_of(app, "#list-status"), "the reason")

@@ -1,4 +1,4 @@
-"""The list of runs: rows from what is here, one look for each cluster, and a cursor that stays."""
+"""The list of runs: rows from the local data, one query for each cluster, and a cursor that stays."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ async def test_a_narrow_terminal_shows_every_row_whole(open_jobs: OpenJobs) -> N
 async def test_an_empty_list_says_how_to_submit_a_run(open_jobs: OpenJobs) -> None:
     app, _ = open_jobs(runs=())
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "none yet" in text_of(app, "#list-head"), "the words")
+        await until(pilot, lambda: "none yet" in text_of(app, "#list-head"), "the empty list")
 
 
 async def test_the_cursor_stays_on_its_run_when_rows_change_and_come(open_jobs: OpenJobs) -> None:
@@ -211,13 +211,13 @@ async def test_space_peeks_at_the_last_lines_and_follows_the_cursor(open_jobs: O
         await pilot.press("space")
         await until(pilot, lambda: "iteration 30/49" in text_of(app, "#jobs-peek"), "the last line")
         await pilot.press("down")
-        await until(pilot, lambda: "No log here yet" in text_of(app, "#jobs-peek"), "no log")
+        await until(pilot, lambda: "No log here yet" in text_of(app, "#jobs-peek"), "the missing log")
         await pilot.press("slash", *"zzz")
-        await until(pilot, lambda: text_of(app, "#jobs-peek") == "", "no run is found")
+        await until(pilot, lambda: text_of(app, "#jobs-peek") == "", "the empty result")
         await pilot.press("escape")
         await until(pilot, lambda: "iteration 30/49" in text_of(app, "#jobs-peek"), "the first run")
         await pilot.press("down")
-        await until(pilot, lambda: "No log here yet" in text_of(app, "#jobs-peek"), "no log")
+        await until(pilot, lambda: "No log here yet" in text_of(app, "#jobs-peek"), "the missing log")
         await pilot.press("space")
         assert text_of(app, "#jobs-peek") == ""
 
@@ -241,7 +241,7 @@ async def test_keys_of_one_burst_go_to_the_filter(open_jobs: OpenJobs) -> None:
         await listed(pilot, app, 6)
         for key, character in (("slash", "/"), ("c", "c"), ("x", "x"), ("enter", "\r")):
             app.post_message(Key(key, character))
-        await until(pilot, lambda: len(cells(app)) == 0, "no row has these letters")
+        await until(pilot, lambda: len(cells(app)) == 0, "the empty filter")
         assert isinstance(app.screen, JobsScreen)
 
 
@@ -290,7 +290,7 @@ async def test_all_confirmed_runs_are_cancelled_after_the_list_is_closed(
         await pilot.press("q")
         await until(pilot, lambda: not isinstance(app.screen, JobsScreen), "the list is left")
         left.set()
-        await until(pilot, lambda: len(app._notifications) == 2, "the outcome is told")
+        await until(pilot, lambda: len(app._notifications) == 2, "the notification of the outcome")
         assert cancelled == ["aaa1", "aaa2"]
         assert "asked to cancel 2 jobs" in [note.message for note in app._notifications][1]
 
@@ -304,7 +304,7 @@ async def test_a_run_that_is_not_submitted_has_a_note_and_can_be_withdrawn(open_
         await until(
             pilot,
             lambda: "not submitted to submit it, or withdraw it" in text_of(app, "#list-status"),
-            "what can be done",
+            "the remedy",
         )
         assert text_of(app, "#list-head") == "Runs   0 active · 0 finished · 2 not submitted"
         await pilot.press("x", "c")
@@ -450,7 +450,7 @@ async def test_a_note_is_added_shown_and_found_by_the_filter(open_jobs: OpenJobs
         await pilot.press("slash", *"#after", "enter")
         assert [row[1] for row in cells(app)] == ["◌ queued"]
         await pilot.press("n", "tab", *"after", "enter")
-        await until(pilot, lambda: text_of(app, "#list-about") == "#after slow node", "one tag less")
+        await until(pilot, lambda: text_of(app, "#list-about") == "#after slow node", "the removed tag")
         await pilot.press("n", *"gone", "escape")
         await on_top(pilot, JobsScreen)
         assert services.notes.of("aaa2").text == "slow node"

@@ -1,4 +1,4 @@
-"""The list of runs that NVIDIA's llmb-run started: what can be opened is, what cannot says why, and nothing moves."""
+"""The list of llmb-run's runs: some can be opened, the others show the reason; rows do not move."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OpenJobs = Callable[..., tuple[App[None], Any]]
 
 
 def found() -> tuple[LlmbRun, ...]:
-    """One that can be opened, one of another release, one whose file is broken and whose texts are not harmless."""
+    """One run that can be opened, one of another release, one with a broken file and harmful texts."""
     broken = FOLDER.replace("nemotron4-340b", "[red]evil\x1b[2J")
     return (
         run_of(f"{FOLDER}/llmb-config_300.yaml", {"run": CONFIG, "written": "1759999000"}),
@@ -40,7 +40,7 @@ def found() -> tuple[LlmbRun, ...]:
 
 
 class Cluster:
-    """What the cluster says, and how often it was asked."""
+    """Runs on the cluster, and the number of queries."""
 
     def __init__(self, runs: Runs) -> None:
         self.runs = runs
@@ -56,7 +56,7 @@ class Cluster:
 
 @pytest.fixture
 def opened(open_jobs: OpenJobs, monkeypatch: pytest.MonkeyPatch) -> tuple[App[None], Any, Cluster]:
-    """The jobs screen, its services, and a cluster of which llmb-run's runs are known."""
+    """The jobs screen, its services, and a cluster with known runs of llmb-run."""
     app, services = open_jobs()
     cluster = Cluster(services.runs)
     monkeypatch.setattr("llmb_tui.launch.llmb.import_run.list_importable_runs", cluster.list_importable_runs)
@@ -102,7 +102,7 @@ async def test_enter_opens_a_run_and_adds_it_to_the_list_of_runs(opened: Any) ->
         await pilot.press("q")
         await on_top(pilot, JobsScreen)
         table = app.screen.query_one(JobTable)
-        await until(pilot, lambda: table.row_count == 7, "one more row")
+        await until(pilot, lambda: table.row_count == 7, "the additional row")
         assert [row for row in range(7) if "llmb" in map(str, table.get_row_at(row))] == [2]
         await pilot.press("o")
         await until(pilot, lambda: isinstance(app.screen, LlmbRunsScreen) and len(rows(app)) == 3, "again")
@@ -132,7 +132,7 @@ async def test_a_cluster_that_does_not_answer_is_reported_and_queried_again_by_a
     cluster.error = LlmbError("eos [/x] cannot be reached.", "Nothing listens there.")
     async with app.run_test(size=(80, 24)) as pilot:
         await others(pilot, app, count=0)
-        await until(pilot, lambda: "✗" in text_of(app, "#list-status"), "why")
+        await until(pilot, lambda: "✗" in text_of(app, "#list-status"), "the reason")
         assert "eos [/x] cannot be reached. Nothing listens there." in text_of(app, "#list-status")
         cluster.error = None
         await pilot.press("r")

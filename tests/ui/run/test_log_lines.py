@@ -87,14 +87,14 @@ def test_a_search_in_a_filter_finds_the_nearest_line(
     chosen = LogFilter(index, re.compile("keep"))
     while not chosen.complete:
         chosen.refresh()
-    found = chosen.find(re.compile("mark"), start, direction)
+    result = chosen.find(re.compile("mark"), start, direction)
     index.close()
     hits = [line for line, mark in enumerate(marks * 9) if mark]
     if direction == 1:
         last = max(len(marks) * 9 - 1, 0)
-        assert found == min((line for line in hits if line >= min(start, last)), default=None)
+        assert result == min((line for line in hits if line >= min(start, last)), default=None)
     else:
-        assert found == max((line for line in hits if line <= start), default=None)
+        assert result == max((line for line in hits if line <= start), default=None)
 
 
 def test_a_filter_starts_again_when_the_log_is_replaced(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What the program writes to a real terminal while it shows a hostile log."""
+"""Output of the program to a real terminal while it shows a hostile log."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Shown(App):
 
 Shown().run()
 """
-# Each of these would change the terminal if it came through; none is a sequence that Textual itself writes.
+# Each of these would change the terminal if it arrived there; Textual itself writes none of them.
 SEQUENCES = (
     b"\x1b]52;c;UEFZTE9BRA==\x07",
     b"\x1b]0;title\x07",

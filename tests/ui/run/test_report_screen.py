@@ -34,7 +34,7 @@ def words(app: App[Any]) -> str:
 
 async def opened(pilot: Pilot[Any]) -> None:
     await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen) and pilot.app.screen.is_mounted, "the run")
-    await until(pilot, lambda: pilot.app.screen.training_run is not None, "it is loaded")  # type: ignore[attr-defined]
+    await until(pilot, lambda: pilot.app.screen.training_run is not None, "the run")  # type: ignore[attr-defined]
     await pilot.press("r")
     await on_top(pilot, ReportScreen)
 

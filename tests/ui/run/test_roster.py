@@ -1,4 +1,4 @@
-"""One look for many runs, over a real connection to the embedded cluster."""
+"""One query for many runs, over a real connection to the embedded cluster."""
 
 from __future__ import annotations
 

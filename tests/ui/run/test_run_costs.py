@@ -1,4 +1,4 @@
-"""What a streaming log costs: no layout, no keys made again, and only those parts drawn that show another thing."""
+"""Costs of a streaming log: no layout, no new keys, and repaints only of parts with changed content."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ async def test_nobody_looks_at_a_log_that_has_not_grown(
             await pilot.pause()
         assert told == []
         app.screen.post_message(RunScreen.StateChanged(replace(first, log_bytes=first.log_bytes + 1)))
-        await until(pilot, lambda: told == [first.log_name], "what came")
+        await until(pilot, lambda: told == [first.log_name], "the log's name")
 
 
 @pytest.mark.parametrize("size", [(120, 36), (80, 24)])

@@ -1,4 +1,4 @@
-"""The clipboard, threads that nobody waits for, and the keys' records."""
+"""The clipboard, detached threads, and the records of keys."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ ALL = ("pbcopy", "wl-copy", "xclip", "xsel")
 def test_the_tool_of_this_desktop(
     platform: str, environment: dict[str, str], installed: tuple[str, ...], tool: str | None
 ) -> None:
-    found = native_tool(platform, environment, lambda name: f"/bin/{name}" if name in installed else None)
-    assert (found[0] if found else None) == tool
+    result = native_tool(platform, environment, lambda name: f"/bin/{name}" if name in installed else None)
+    assert (result[0] if result else None) == tool
 
 
 async def test_a_copy_goes_to_the_terminal_and_to_the_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,7 +65,7 @@ async def test_a_copy_goes_to_the_terminal_and_to_the_tool(tmp_path: Path, monke
 
 
 class Leaving(Screen[None]):
-    """It is left while its background method waits, which then finds nothing of it any more."""
+    """A screen that is closed while its background method waits; the method then finds it removed."""
 
     def compose(self) -> ComposeResult:
         yield Static(id="shown")
@@ -84,7 +84,7 @@ async def test_a_screen_that_is_being_closed_tells_of_no_defect() -> None:
     async with app.run_test() as pilot:
         await until(pilot, lambda: app.screen is leaving, "the screen")
         leaving.leave()
-        await until(pilot, lambda: not leaving.is_running, "it is closed")
+        await until(pilot, lambda: not leaving.is_running, "the closed screen")
         await pilot.pause()
         assert not isinstance(app.screen, Failure)
 

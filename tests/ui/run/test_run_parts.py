@@ -99,7 +99,7 @@ def test_a_silent_log_is_distinguished_from_a_lost_connection() -> None:
 
 
 def test_the_connection_of_a_finished_run_is_closed() -> None:
-    """Its state is not read any more, so an age of the log would never change."""
+    """The state is not read any more, so an age of the log would never change."""
     finished = replace(STATES["measuring"], stage="done", silent_s=0.0)
     assert header_lines(make_run(), "", finished, 118)[0].plain.endswith("  ○ closed")
 

@@ -1,4 +1,4 @@
-"""How the run screen and the list of runs look, at each size and in each kind of theme."""
+"""Pictures of the run screen and the list of runs, at each size and in each kind of theme."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STEPS = {"queued": 0, "measuring": 31, "done": 50, "failed": 3, "lost": 31}
 
 @pytest.fixture
 def run_picture(snap_compare: Compare, open_run: OpenRun) -> Callable[..., bool]:
-    """Compares the picture of a run in a state, once state and log are shown."""
+    """Function that compares the picture of a run in a state, once state and log are shown."""
 
     def compare(name: str, size: tuple[int, int], theme: str = "textual-dark", keys: str = "") -> bool:
         log = log_text(STEPS[name]) if STEPS[name] else ""
@@ -85,8 +85,8 @@ def test_jobs(size: tuple[int, int], snap_compare: Compare, open_jobs: Callable[
         await until(pilot, lambda: table.row_count == 6, "the rows")
         for row, steps in ((0, "31/50"), (2, "50/50"), (3, "3/50"), (4, "10/50")):
             cells = partial(table.get_row_at, row)
-            await until(pilot, lambda: steps in [str(cell).strip() for cell in cells()], "what the logs say")  # noqa: B023
-        await until(pilot, lambda: "could not be asked" in text_of(app, "#list-status"), "what the cluster says")
+            await until(pilot, lambda: steps in [str(cell).strip() for cell in cells()], "the steps")  # noqa: B023
+        await until(pilot, lambda: "could not be asked" in text_of(app, "#list-status"), "the cluster's answer")
         await pilot.press("space")
         peek = app.screen.query_one("#jobs-peek")
         await until(pilot, lambda: "30/49" in str(peek.render()), "the last lines")

@@ -1,4 +1,4 @@
-"""The run screen: what is published is shown, and leaving it stops the watching."""
+"""The run screen: it shows published states, and the watch ends when it is closed."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ async def test_leaving_stops_the_monitor(key: str, open_run: OpenRun) -> None:
 
 
 class Deaf:
-    """A monitor that is stuck in a command on a dead link and hears no stop."""
+    """A monitor that is stuck in a command on a dead link and ignores requests to stop."""
 
     def __init__(self) -> None:
         self.hears = threading.Event()
@@ -200,7 +200,7 @@ async def test_a_failed_run_shows_its_reason_and_e_goes_to_the_line(open_run: Op
 
 
 async def test_a_long_log_line_does_not_hide_the_remedy(open_run: OpenRun) -> None:
-    """What PyTorch 2.6 says when a GPU runs out of memory."""
+    """The log line is PyTorch 2.6's error for a GPU that is out of memory."""
     line = (
         "[rank3]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.25 GiB. GPU 3 has a total capacity "
         "of 79.11 GiB of which 1.06 GiB is free. Process 123456 has 78.04 GiB memory in use. Of the allocated memory "
@@ -276,7 +276,7 @@ async def test_a_run_that_is_not_submitted_is_submitted_after_a_confirmation(ope
         await until(pilot, lambda: not isinstance(app.screen, RunScreen), "the question")
         assert "1.8 GPU-hours" in on_screen(app)
         await pilot.press("y")
-        await until(pilot, lambda: "Checking the cluster: Free [disk]." in text_of(app, "#notice"), "what is done")
+        await until(pilot, lambda: "Checking the cluster: Free [disk]." in text_of(app, "#notice"), "the current step")
         assert submission_keys(app) == {"submit": False, "withdraw": False}
         released.set()
         await until(pilot, lambda: "● live" in text_of(app, RunHeader), "the run is watched")
@@ -300,7 +300,7 @@ async def test_a_failed_submission_shows_its_reason_and_can_be_withdrawn(open_ru
         await pilot.press("w")
         await until(pilot, lambda: not isinstance(app.screen, RunScreen), "the question")
         await pilot.press("y")
-        await until(pilot, lambda: submission_keys(app) == {}, "it is withdrawn")
+        await until(pilot, lambda: submission_keys(app) == {}, "the withdrawal")
         assert "never submitted" in text_of(app, "#notice")
     assert services.runs.load("k3f9a2").submission == "withdrawn"
 
@@ -328,7 +328,7 @@ async def test_cancel_asks_first_and_no_is_the_default(open_run: OpenRun, monkey
         await until(pilot, lambda: not isinstance(app.screen, RunScreen), "the question")
         await pilot.press("y")
         await until(pilot, lambda: cancelled == ["k3f9a2"], "the cancelling")
-        await until(pilot, lambda: any("job 48123" in note.message for note in app._notifications), "what happened")
+        await until(pilot, lambda: any("job 48123" in note.message for note in app._notifications), "the notification")
 
 
 @pytest.mark.parametrize("by", ["flag", "profile"])
@@ -399,11 +399,11 @@ async def test_an_unconfirmed_cancel_is_shown_until_its_outcome_is_known(
         await pilot.press("c")
         await until(pilot, lambda: not isinstance(app.screen, RunScreen), "the question")
         await pilot.press("y")
-        await until(pilot, lambda: "it may still cancel it" in text_of(app, "#notice"), "it is open")
+        await until(pilot, lambda: "it may still cancel it" in text_of(app, "#notice"), "the open cancel")
         services.runs.save(replace(services.runs.load("k3f9a2"), cancel=Cancel("48123", 0.0, "carried out")))
         ended = replace(STATES["measuring"], stage="cancelled", job=Job("48123", "", "CANCELLED"))
         app.screen.post_message(RunScreen.StateChanged(ended))
-        await until(pilot, lambda: "was carried out" in text_of(app, "#notice"), "it is settled")
+        await until(pilot, lambda: "was carried out" in text_of(app, "#notice"), "the settled cancel")
 
 
 async def test_a_finished_run_cannot_be_cancelled(open_run: OpenRun) -> None:
@@ -476,4 +476,4 @@ async def test_a_removed_log_copy_is_explained(open_run: OpenRun) -> None:
     services.runs.folder("k3f9a2").mkdir(parents=True, exist_ok=True)
     (services.runs.folder("k3f9a2") / "log.json").write_text("{}")
     async with app.run_test(size=SIZE) as pilot:
-        await until(pilot, lambda: "The local copy of this log was removed" in on_screen(app), "why there is no line")
+        await until(pilot, lambda: "The local copy of this log was removed" in on_screen(app), "the reason")

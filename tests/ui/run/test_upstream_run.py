@@ -1,4 +1,4 @@
-"""A run of NVIDIA's scripts on its screen: its procedure, all its jobs, its results, and one that is unknown."""
+"""A run of NVIDIA's scripts on its screen: its launch method, all its jobs, its results, and an unknown submission."""
 
 from __future__ import annotations
 
@@ -96,38 +96,38 @@ async def test_an_unknown_one_is_asked_about_again_by_itself_until_it_is_known(
 ) -> None:
     lost = replace(llama, submission="unknown", job_ids=(), log=None, note="launch.sh was started by me@login1.")
     app, services = open_run(RunState(llama.id, "queued"), run=lost)
-    asked: list[str] = []
+    requests: list[str] = []
 
     def reconcile(_session: object, _runs: object, _journal: object, run: Run) -> Run:
-        asked.append(run.id)
-        if len(asked) == 2:
+        requests.append(run.id)
+        if len(requests) == 2:
             services.runs.save(replace(lost, note="launch.sh says: Importing NeMo"))
-        if len(asked) == 4:
+        if len(requests) == 4:
             services.runs.save(llama)
         return services.runs.load(run.id)
 
     monkeypatch.setattr("llmb_tui.watch.runs_feed.reconcile", reconcile)
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, lambda: "jobs 102, 101" in header(app), "it is known")
-        assert asked == [llama.id] * 4
+        await until(pilot, lambda: "jobs 102, 101" in header(app), "the jobs")
+        assert requests == [llama.id] * 4
         screen = app.screen
         assert isinstance(screen, RunScreen)
-        await until(pilot, lambda: screen.run_state is not None, "it is watched")
+        await until(pilot, lambda: screen.run_state is not None, "the watch")
 
 
 async def test_a_cluster_that_does_not_answer_is_not_asked_again_by_itself(
     open_run: Open, llama: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    app, _ = open_run(run=replace(llama, submission="unknown", job_ids=(), note="Nobody knows."))
-    asked: list[str] = []
+    app, _ = open_run(run=replace(llama, submission="unknown", job_ids=(), note="The answer was lost."))
+    requests: list[str] = []
 
     def reconcile(_session: object, _runs: object, _journal: object, run: Run) -> Run:
-        asked.append(run.id)
+        requests.append(run.id)
         raise LlmbError("eos does not answer.")
 
     monkeypatch.setattr("llmb_tui.watch.runs_feed.reconcile", reconcile)
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, lambda: "Nobody knows." in notice(app), "what is known")
+        await until(pilot, lambda: "The answer was lost." in notice(app), "the note")
         watching = [worker for worker in app.workers if worker.group == "monitor"]
-        await until(pilot, lambda: not any(worker.is_running for worker in watching), "nobody asks any more")
-        assert asked == [llama.id]
+        await until(pilot, lambda: not any(worker.is_running for worker in watching), "the queries have ended")
+        assert requests == [llama.id]

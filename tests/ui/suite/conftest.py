@@ -1,4 +1,4 @@
-"""Services with a cluster of twelve free nodes that nobody can reach, and a runner that sends nothing."""
+"""Services with an unreachable cluster of twelve free nodes, and a runner that submits nothing."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _PARTITIONS = parse_partitions("batch|batch*|up|4:00:00|12|idle|gpu:8|\nbatch|ba
 
 @dataclass
 class Sender:
-    """Stands for `SuiteRunner`: says one word, and waits until it is let go."""
+    """Stand-in for `SuiteRunner`: it reports one message, and waits until it is released."""
 
     services: LocalServices
     sent: list[Suite] = field(default_factory=list)
     cancelled: list[Suite] = field(default_factory=list)
     released: threading.Event = field(default_factory=threading.Event)
     refuses: LlmbError | None = None
-    """What a cancel ends in."""
+    """Error that a cancel raises."""
 
     def submit(self, suite: Suite, tell: Callable[[str], None], stop: threading.Event, _: object) -> SuiteProgress:
         self.sent.append(suite)
@@ -58,7 +58,7 @@ class Sender:
 
 
 class SuiteServices(LocalServices):
-    """As above."""
+    """Services with that cluster and that runner."""
 
     def __init__(self, root: Path, policy: Policy | None = None) -> None:
         super().__init__(root)
@@ -70,7 +70,7 @@ class SuiteServices(LocalServices):
         self.suite_runner = self.sender  # type: ignore[assignment]
 
     def keep_run(self, run_id: str, job_state: str, steps: int = 0, **changes: Any) -> None:
-        """A run of the suite, with as many steps in its log."""
+        """Store a run of the suite, with this number of steps in its log."""
         self.runs.save(make_run(run_id, job_state=job_state, job_ids=(run_id[-1],), **changes))
         if steps:
             (self.runs.folder(run_id) / "log").write_text(log_text(steps))
@@ -78,7 +78,7 @@ class SuiteServices(LocalServices):
 
 @pytest.fixture
 def open_suite(tmp_path: Path) -> Callable[..., tuple[App[None], SuiteServices]]:
-    """Makes an app with the screen of a draft, and its services."""
+    """Function that makes an app with the screen of a draft, and its services."""
 
     def make(draft: SuiteDraft = DRAFT, policy: Policy | None = None) -> tuple[App[None], SuiteServices]:
         services = SuiteServices(tmp_path, policy)
@@ -91,13 +91,13 @@ def submitted_suite() -> Suite:
     """Two repeats on 64 GPUs and one on 16, 32 and 128."""
     scales = (64, 64, 16, 32, 128)
     suite = make_suite("scales", "eos", [(replace(NEMOTRON, scale=scale), "direct") for scale in scales], stop_after=3)
-    rows = tuple(replace(row, run_id=f"2510090853{at}aaa{at}") for at, row in enumerate(suite.rows))
+    rows = tuple(replace(row, run_id=f"2510090853{index}aaa{index}") for index, row in enumerate(suite.rows))
     return replace(suite, id=SUITE_ID, created_at=CREATED_AT, rows=rows)
 
 
 @pytest.fixture
 def open_watch(tmp_path: Path) -> Callable[..., tuple[App[None], SuiteServices]]:
-    """Makes an app with the screen of a suite: one run is done, one runs, one waits, one failed, one is not sent."""
+    """Function that makes an app with a suite whose five runs are done, running, waiting, failed and not submitted."""
 
     def make(policy: Policy | None = None) -> tuple[App[None], SuiteServices]:
         services = SuiteServices(tmp_path, policy)

@@ -1,4 +1,4 @@
-"""How the screens of a suite look in a small, a usual and a large terminal."""
+"""Pictures of the screens of a suite in a small, a usual and a large terminal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MIXED = replace(DRAFT, scales=(16, 24, 64), dtypes=("bf16", "fp8"), at_most=2, s
 
 
 async def keys_are_shown(pilot: Pilot[Any]) -> None:
-    """The key bar shows a frame later that the keys do something else."""
+    """The key bar shows changed keys one frame later."""
     bar = pilot.app.screen.query_one(KeyBar)
     await until(pilot, lambda: not bar._is_due and bar.keys == bar.keys_of(bar.screen.active_bindings), "the keys")
     await pilot.pause()
@@ -56,7 +56,7 @@ def test_watch(
     async def ready(pilot: Pilot[Any]) -> None:
         await until(pilot, lambda: "free" in text_of(app, "#watch-sums"), "the cluster was asked")
         await until(pilot, lambda: app.screen.query_one(SuiteRows).row_count == 5, "the rows")
-        await until(pilot, lambda: "could not be asked" in text_of(app, "#list-status"), "what the cluster says")
+        await until(pilot, lambda: "could not be asked" in text_of(app, "#list-status"), "the cluster's answer")
         await keys_are_shown(pilot)
 
     assert snap_compare(app, terminal_size=size, run_before=ready)

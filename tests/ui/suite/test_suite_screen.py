@@ -1,4 +1,4 @@
-"""A suite while it is chosen: it grows row by row, says what it costs, and is sent after one clear yes."""
+"""A suite during its selection: new rows, its cost, and the submission after one confirmation."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def rows_of(app: App[None]) -> list[list[str]]:
 
 
 async def planned(pilot: Any, rows: int) -> SuiteScreen:
-    """The screen, once so many rows are shown and the cluster was asked."""
+    """The screen, once it shows this number of rows and the cluster has answered."""
     await on_top(pilot, SuiteScreen)
     screen = pilot.app.screen
 
@@ -94,7 +94,7 @@ async def test_switches_get_fewer_while_the_cursor_is_on_the_last(open_suite: Op
         scales.focus()
         await pilot.press("end")
         assert (scales.option_count, scales.highlighted) == (9, 8)
-        workloads.highlighted = next(at for at, row in enumerate(workloads.options) if "grok1" in str(row.prompt))
+        workloads.highlighted = next(index for index, row in enumerate(workloads.options) if "grok1" in str(row.prompt))
         workloads.focus()
         await pilot.press("space")
         await planned(pilot, 1)
@@ -117,7 +117,7 @@ async def test_rows_are_excluded_and_included_again(open_suite: OpenSuite) -> No
         assert [row[0] for row in rows_of(app)] == ["", "–", ""]
         assert "x: include" in text_of(app, "#suite-about")
         await pilot.press("x")
-        await until(pilot, lambda: "cannot be run" in text_of(app, "#suite-sums"), "it is back")
+        await until(pilot, lambda: "cannot be run" in text_of(app, "#suite-sums"), "the restored row")
         assert screen.draft.excluded == frozenset()
 
 
@@ -141,7 +141,7 @@ async def test_an_unavailable_kind_shows_its_reason(open_suite: OpenSuite) -> No
     app, _ = open_suite(replace(DRAFT, base=replace(DRAFT.base, scale=2048), scales=(2048,)))
     async with app.run_test(size=SIZE) as pilot:
         await on_top(pilot, SuiteScreen)
-        await until(pilot, lambda: "precision   – " in on_screen(app), "why not")
+        await until(pilot, lambda: "precision   – " in on_screen(app), "the reason")
 
 
 async def test_a_confirmation_with_the_gpu_hours_submits_the_suite(open_suite: OpenSuite) -> None:
@@ -159,18 +159,18 @@ async def test_a_confirmation_with_the_gpu_hours_submits_the_suite(open_suite: O
         await pilot.press("y")
         await on_top(pilot, SuiteWatchScreen)
         (kept,) = services.suites.all()
-        await until(pilot, lambda: services.sender.sent == [kept], "it is sent")
-        await until(pilot, lambda: "checking eos" in text_of(app, "#watch-sums"), "what is done")
+        await until(pilot, lambda: services.sender.sent == [kept], "the submission")
+        await until(pilot, lambda: "checking eos" in text_of(app, "#watch-sums"), "the current check")
         await pilot.press("q")
         await on_top(pilot, SuiteScreen)
         await pilot.press("o")
         await on_top(pilot, SuitesScreen)
-        await until(pilot, lambda: "0 of 3 runs done" in on_screen(app), "it is listed")
+        await until(pilot, lambda: "0 of 3 runs done" in on_screen(app), "the listed suite")
         await pilot.press("enter")
         await on_top(pilot, SuiteWatchScreen)
-        await until(pilot, lambda: "checking eos" in text_of(app, "#watch-sums"), "it goes on")
+        await until(pilot, lambda: "checking eos" in text_of(app, "#watch-sums"), "the submission continues")
         services.sender.released.set()
-        await until(pilot, lambda: "s: submit" in text_of(app, "#watch-sums"), "it says what is left")
+        await until(pilot, lambda: "s: submit" in text_of(app, "#watch-sums"), "the remaining work")
 
 
 @pytest.mark.parametrize("changed", [False, True])
@@ -178,8 +178,8 @@ async def test_a_confirmed_suite_is_submitted_after_its_screen_is_closed(
     open_suite: OpenSuite, monkeypatch: pytest.MonkeyPatch, changed: bool
 ) -> None:
     app, services = open_suite(THREE)
-    told: list[str] = []
-    app.notify = lambda message, **_: told.append(message)  # type: ignore[method-assign]
+    messages: list[str] = []
+    app.notify = lambda message, **_: messages.append(message)  # type: ignore[method-assign]
     left, keep = threading.Event(), Suites.keep
 
     def late(suites: Suites, suite: Suite, **named: Any) -> Suite:
@@ -194,16 +194,16 @@ async def test_a_confirmed_suite_is_submitted_after_its_screen_is_closed(
         await pilot.press("s")
         await on_top(pilot, ConfirmDialog)
         burst(pilot, "y", "q")
-        await until(pilot, lambda: not any(isinstance(one, SuiteScreen) for one in app.screen_stack), "it is left")
+        await until(pilot, lambda: not any(isinstance(one, SuiteScreen) for one in app.screen_stack), "the end")
         left.set()
-        if changed:  # the question whether another is begun is none for who is elsewhere
+        if changed:  # a closed screen cannot ask whether another suite should be started
             await on_top(pilot, Failure)
             assert not services.sender.sent
         else:
-            await until(pilot, lambda: bool(told), "it is told")
+            await until(pilot, lambda: bool(messages), "the notification")
             (kept,) = services.suites.all()
-            await until(pilot, lambda: services.sender.sent == [kept], "it is sent")
-            assert told == [f"Suite {kept.id} ({kept.name}) is being submitted."]
+            await until(pilot, lambda: services.sender.sent == [kept], "the submission")
+            assert messages == [f"Suite {kept.id} ({kept.name}) is being submitted."]
             services.sender.released.set()
 
 
@@ -232,7 +232,7 @@ async def test_a_second_suite_of_the_same_name_needs_a_confirmation(
         screen.take(replace(screen.draft, scales=(16, 32), name=before.name))
         await planned(pilot, 2)
         await pilot.press("s", "y")
-        await until(pilot, lambda: "Submit this one as a second suite?" in on_screen(app), "it asks")
+        await until(pilot, lambda: "Submit this one as a second suite?" in on_screen(app), "the question")
         await pilot.press(answer)
         await on_top(pilot, SuiteWatchScreen if answer == "y" else SuiteScreen)
         assert len(services.suites.all()) == count
@@ -244,7 +244,7 @@ async def test_an_unfinished_suite_of_the_same_content_is_continued(open_suite: 
         before = services.suites.keep(sent_of(await planned(pilot, 3)).suite)
         await pilot.press("s", "y")
         await on_top(pilot, SuiteWatchScreen)
-        await until(pilot, lambda: services.sender.sent == [before], "it is sent")
+        await until(pilot, lambda: services.sender.sent == [before], "the submission")
         assert services.suites.all() == (before,)
 
 

@@ -1,4 +1,4 @@
-"""A suite that was submitted: a row for each run, the sums, and what a person does with it."""
+"""A submitted suite: a row for each run, the totals, and the user's actions on it."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ OpenWatch = Callable[..., tuple[App[None], SuiteServices]]
 
 
 async def read(pilot: Pilot[Any]) -> SuiteWatchScreen:
-    """The screen, once every row stands as its run does."""
+    """The screen, once every row shows the state of its run."""
     await on_top(pilot, SuiteWatchScreen)
     screen = pilot.app.screen
     assert isinstance(screen, SuiteWatchScreen)
-    await until(pilot, lambda: "1 of 5 runs done" in text_of(pilot.app, "#watch-sums"), "how it stands")
+    await until(pilot, lambda: "1 of 5 runs done" in text_of(pilot.app, "#watch-sums"), "the state of the suite")
     await until(pilot, lambda: screen.query_one(SuiteRows).row_count == 5, "the rows")
     return screen
 
@@ -90,7 +90,7 @@ async def test_a_run_that_changes_repaints_its_own_row_alone(
         assert screen.progress is not None
         running = screen.progress.plan.suite.run_ids[1]
         (services.runs.folder(running) / "log").write_text(log_text(40))
-        await until(pilot, lambda: column(app, "steps")[1] == "40/50", "it went on")
+        await until(pilot, lambda: column(app, "steps")[1] == "40/50", "the new step")
         assert set(written) == {1}
 
 
@@ -130,7 +130,7 @@ async def test_a_suite_is_cancelled_after_a_confirmation(open_watch: OpenWatch) 
             assert "2 active runs and 1 run not submitted" in on_screen(app)
             await pilot.press(answer)
             await on_top(pilot, SuiteWatchScreen)
-        await until(pilot, lambda: "1 run will not be submitted" in text_of(app, "#watch-sums"), "it is known")
+        await until(pilot, lambda: "1 run will not be submitted" in text_of(app, "#watch-sums"), "the run's state")
         assert [suite.id for suite in services.sender.cancelled] == [SUITE_ID]
         assert "resume" not in actions(screen)
 
@@ -146,7 +146,7 @@ async def test_the_result_of_a_cancel_is_reported(open_watch: OpenWatch, refuses
         await pilot.press("y")
         await on_top(pilot, Failure if refuses else SuiteWatchScreen)
         said = "not known yet" if refuses else "2 runs cancelled"
-        await until(pilot, lambda: said in on_screen(app), "what it did")
+        await until(pilot, lambda: said in on_screen(app), "the outcome")
         assert "is cancelled" not in on_screen(app)
 
 
@@ -155,11 +155,11 @@ async def test_the_remaining_runs_are_submitted_by_a_key(open_watch: OpenWatch) 
     async with app.run_test(size=SIZE) as pilot:
         screen = await read(pilot)
         await pilot.press("s")
-        await until(pilot, lambda: "checking eos" in text_of(app, "#watch-sums"), "what is done")
+        await until(pilot, lambda: "checking eos" in text_of(app, "#watch-sums"), "the current check")
         assert "resume" not in actions(screen)
         await pilot.press("s")
         services.sender.released.set()
-        await until(pilot, lambda: "s: submit" in text_of(app, "#watch-sums"), "it is over")
+        await until(pilot, lambda: "s: submit" in text_of(app, "#watch-sums"), "the end of the submission")
         assert [suite.id for suite in services.sender.sent] == [SUITE_ID]
 
 
@@ -173,14 +173,14 @@ async def test_a_rejected_run_can_be_submitted_again_or_cancelled(open_watch: Op
     async with app.run_test(size=SIZE) as pilot:
         await on_top(pilot, SuiteWatchScreen)
         screen = pilot.app.screen
-        await until(pilot, lambda: "1 run · s: submit again" in text_of(app, "#watch-sums"), "what can be done")
+        await until(pilot, lambda: "1 run · s: submit again" in text_of(app, "#watch-sums"), "the key that submits")
         assert {"resume", "cancel"} <= actions(screen)
         await pilot.press("c")
         await on_top(pilot, ConfirmDialog)
         assert "0 active runs and 1 run not submitted" in on_screen(app)
         await pilot.press("y")
         await on_top(pilot, SuiteWatchScreen)
-        await until(pilot, lambda: not {"resume", "cancel"} & actions(screen), "it is over")
+        await until(pilot, lambda: not {"resume", "cancel"} & actions(screen), "the end of the suite")
         assert [suite.id for suite in services.sender.cancelled] == [SUITE_ID]
 
 
@@ -209,7 +209,7 @@ async def test_a_suite_has_a_report_and_an_export(
         await pilot.press("enter")
         await on_top(pilot, ResultView)
         await until(
-            pilot, lambda: "is active and was not exported" in on_screen(app), "a suite that goes on is not exported"
+            pilot, lambda: "is active and was not exported" in on_screen(app), "an active suite is not exported"
         )
         assert not list(tmp_path.glob("*.zst"))
 

@@ -67,7 +67,7 @@ async def test_new_cluster_is_read_saved_and_checked(services: Services, demo: D
         await on_top(pilot, HostKey)
         await pilot.press("right", "enter")
         await on_top(pilot, ClusterEditor)
-        await until(pilot, lambda: "partitions" in text_in(pilot, "read"), "the cluster says what it offers")
+        await until(pilot, lambda: "partitions" in text_in(pilot, "read"), "the offers of the cluster")
         assert app.screen.query_one("#profile-account", Input).value == profile.account
         accounts = app.screen.query_one("#offers-account", ChoiceList)
         await until(pilot, lambda: accounts.display and accounts.region.height == 1, "the one account is offered")
@@ -135,7 +135,7 @@ async def test_late_offers_do_not_move_the_focus_of_a_typing_user(
         name.focus()
         await pilot.press("end", *"-pro")
         may_answer.set()
-        await until(pilot, lambda: "partitions" in text_in(pilot, "read"), "the cluster says what it offers")
+        await until(pilot, lambda: "partitions" in text_in(pilot, "read"), "the offers of the cluster")
         await pilot.press(*"duction")
         assert name.value == f"{demo.profile.name}-production"
 
@@ -185,13 +185,13 @@ async def test_values_filled_in_by_one_host_are_removed_for_another(services: Se
     async with LlmbApp(services).run_test(size=(120, 40)) as pilot:
         form = await _new_cluster(pilot, host="hosta")
         await pilot.press("ctrl+r")
-        await until(pilot, lambda: _used(form) == A, "what the first has")
+        await until(pilot, lambda: _used(form) == A, "the offers of the first")
         await fill(pilot, account="typed", host="hostb")
         await until(pilot, lambda: "not connected" in text_in(pilot, "read"), "the first offers are dropped")
         assert _used(form) == ("typed", "", "", "gpus-per-node")
         assert not any(offers.shown for offers in form.query("Combo > ChoiceList").results(ChoiceList))
         await pilot.press("ctrl+r")
-        await until(pilot, lambda: _used(form) == ("typed", *B[1:]), "what the second has, and what was typed")
+        await until(pilot, lambda: _used(form) == ("typed", *B[1:]), "the offers of the second, and the typed value")
 
 
 @pytest.mark.parametrize("host", ["hosta", "silent"])
@@ -206,11 +206,11 @@ async def test_late_offers_of_an_earlier_host_are_dropped(
         reading = [worker for worker in pilot.app.workers if worker.group == "read"]
         await fill(pilot, host="hostb")
         may_answer.set()
-        await until(pilot, lambda: not any(worker.is_running for worker in reading), "it has answered")
+        await until(pilot, lambda: not any(worker.is_running for worker in reading), "the answer")
         assert "not connected" in text_in(pilot, "read")
         assert _used(form) == ("", "", "", "gpus-per-node")
         await pilot.press("ctrl+r")
-        await until(pilot, lambda: _used(form) == B, "what the second has")
+        await until(pilot, lambda: _used(form) == B, "the offers of the second")
 
 
 @pytest.mark.usefixtures("may_answer")
@@ -221,7 +221,7 @@ async def test_a_chosen_gpu_request_is_kept(services: Services) -> None:
         await pilot.press("end")
         assert form.base.gpu_request == "none"
         await pilot.press("ctrl+r")
-        await until(pilot, lambda: form.texts["partition"] == "part-a", "it is read")
+        await until(pilot, lambda: form.texts["partition"] == "part-a", "the offers")
         assert _used(form) == (*A[:3], "none")
 
 
@@ -261,8 +261,10 @@ async def test_repeated_save_key_saves_once(services: Services) -> None:
         await fill(pilot, name="eos", host="h", account="a", partition="p", install_dir="/lustre/llmb")
         burst(pilot, "ctrl+s", "ctrl+s", "escape")
         await on_top(pilot, WizardScreen)
-        await until(pilot, lambda: [one.name for one in state_of(wizard).profiles] == ["eos"], "the wizard knows it")
-    assert [one.name for one in services.clusters.profiles()] == ["eos"]
+        await until(
+            pilot, lambda: [profile.name for profile in state_of(wizard).profiles] == ["eos"], "the wizard knows it"
+        )
+    assert [profile.name for profile in services.clusters.profiles()] == ["eos"]
 
 
 async def test_a_cluster_that_cannot_be_reached_can_still_be_saved(services: Services) -> None:
@@ -273,7 +275,7 @@ async def test_a_cluster_that_cannot_be_reached_can_still_be_saved(services: Ser
         await on_top(pilot, ClusterEditor)
         await fill(pilot, name="eos", host=EOS.host, port=str(EOS.port))
         await pilot.press("ctrl+r")
-        await until(pilot, lambda: "refused the connection" in text_in(pilot, "read"), "why it could not be read")
+        await until(pilot, lambda: "refused the connection" in text_in(pilot, "read"), "the reason")
         await fill(pilot, port="10")
         await until(pilot, lambda: "not connected" in text_in(pilot, "read"), "the error of the other host is gone")
         await fill(pilot, port=str(EOS.port))

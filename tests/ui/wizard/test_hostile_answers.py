@@ -104,7 +104,7 @@ async def test_slow_output_delays_no_key(
         await pilot.press("e")
         await on_top(pilot, ClusterEditor)
         await pilot.press("ctrl+r")
-        await until(pilot, lambda: "connecting" in on_screen(app) or "reading" in on_screen(app), "it is read")
+        await until(pilot, lambda: "connecting" in on_screen(app) or "reading" in on_screen(app), "the active query")
         await pilot.press("escape")
         await on_top(pilot, WizardScreen)
         for key, screen in (("J", JobsScreen), ("w", RunScreen)):
@@ -114,5 +114,5 @@ async def test_slow_output_delays_no_key(
             await on_top(pilot, WizardScreen)
         await pilot.press("1")
         await until(pilot, lambda: state_of(wizard).step.name == "WORKLOAD", "the first step")
-        assert state_of(wizard).cluster.tasks, "and it is asked still"
+        assert state_of(wizard).cluster.tasks, "the query is still active"
     assert all(thread.daemon for thread in threading.enumerate() if thread not in before)

@@ -21,7 +21,7 @@ SMALL = (80, 24)
 
 async def test_all_checks_of_a_cluster_can_be_scrolled_to(services: Services) -> None:
     services.clusters.save(EOS)
-    found = [Check("disk", f"Check {at}", "ok", "well", "", "") for at in range(40)]
+    found = [Check("disk", f"Check {index}", "ok", "well", "", "") for index in range(40)]
     app = LlmbApp(services)
     async with app.run_test(size=SMALL) as pilot:
         wizard = await at_scale(pilot)
@@ -68,4 +68,4 @@ async def test_disabled_key_shows_the_reason(services: Services) -> None:
         wizard = await at_scale(pilot)
         await know(pilot, wizard, ClusterState(link="connected", preflight=Preflight(()), steps=INSTALLED))
         await pilot.press("6", "s")
-        assert any("read-only" in one.message for one in app._notifications), [*app._notifications]
+        assert any("read-only" in notification.message for notification in app._notifications), [*app._notifications]

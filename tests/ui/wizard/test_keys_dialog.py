@@ -33,7 +33,7 @@ async def open_keys(pilot: Pilot[None]) -> None:
     await until(pilot, lambda: marks(pilot)[StepId.CLUSTER] == "done", "the cluster is checked")
     await pilot.press("5", "K")
     await on_top(pilot, KeysDialog)
-    await until(pilot, lambda: "asking" not in text_of(pilot.app, "#key-status"), "it is known where the keys are")
+    await until(pilot, lambda: "asking" not in text_of(pilot.app, "#key-status"), "the places of the keys")
 
 
 async def test_api_key_is_saved_in_a_private_file(services: Services, demo: DemoCluster) -> None:
@@ -71,7 +71,7 @@ async def test_api_key_is_removed_by_the_named_key_and_not_by_cutting(services: 
         assert (field.value, field.has_focus) == ("", True)
         assert list((demo.root / "home").rglob(".credentials"))
         await pilot.press("ctrl+r")
-        await until(pilot, lambda: "no longer on the cluster" in text_of(pilot.app, "#key-status"), "it is removed")
+        await until(pilot, lambda: "no longer on the cluster" in text_of(pilot.app, "#key-status"), "the removal")
     assert not list((demo.root / "home").rglob(".credentials"))
 
 
@@ -90,12 +90,12 @@ async def test_actions_on_an_api_key_run_one_at_a_time(services: Services, monke
         field = app.screen.query_one("#key", Input)
         field.value = KEY
         await pilot.press("enter")
-        await until(pilot, lambda: tested, "it is tested")
+        await until(pilot, lambda: tested, "the test of the key")
         field.value = KEY
         await pilot.press("ctrl+t", "ctrl+r", "enter")
         assert (tested, field.value) == ([True], KEY)
         go.set()
-        await until(pilot, lambda: "rejects this API key" in text_of(app, "#key-status"), "what became of it")
+        await until(pilot, lambda: "rejects this API key" in text_of(app, "#key-status"), "the rejection")
         await pilot.press("ctrl+t")
         await until(pilot, lambda: tested == [True, False], "the next one")
 
@@ -106,6 +106,6 @@ async def test_invalid_api_key_is_refused_without_being_shown(services: Services
         await open_keys(pilot)
         app.screen.query_one("#key", Input).value = "two words"
         await pilot.press("enter")
-        await until(pilot, lambda: "not a valid API key" in text_of(pilot.app, "#key-status"), "why it is none")
+        await until(pilot, lambda: "not a valid API key" in text_of(pilot.app, "#key-status"), "the reason")
         assert "two words" not in app.export_screenshot()
     assert not list((demo.root / "home").rglob(".credentials"))

@@ -93,12 +93,12 @@ async def test_each_key_updates_the_plan_and_the_problems(services: Services, si
         await pilot.press("l", "3")
         assert overrides(wizard) == Overrides(tp=3)
         await pilot.pause()
-        (wrong, *_) = [one for one in plan_of(wizard).problems if one.severity == "error"]
+        (wrong, *_) = [problem for problem in plan_of(wizard).problems if problem.severity == "error"]
         assert f"✗ error: {wrong.reason} {wrong.fix}" in checks_text(wizard)
         assert marks(pilot)[StepId.SCALE] == "flagged"
         checks = wizard.query_one("#layout-checks", Paragraphs)
-        assert wizard.query_one(ScalePane).region.contains_region(checks.region), "it is visible without scrolling"
-        assert wrong.reason[:20] not in str(wizard.query_one("#issues").render()), "and is not shown twice"
+        assert wizard.query_one(ScalePane).region.contains_region(checks.region), "the checks are visible"
+        assert wrong.reason[:20] not in str(wizard.query_one("#issues").render()), "the reason is shown only once"
         await pilot.press("backspace", "4")
         assert "✗" not in checks_text(wizard)
         assert marks(pilot)[StepId.SCALE] != "flagged"
@@ -130,7 +130,7 @@ async def test_unusual_layout_is_marked_and_can_be_run(app: LlmbApp) -> None:
         await pilot.press("l", "tab", "tab", "2")
         assert overrides(wizard) == Overrides(cp=2)
         await pilot.pause()
-        (note,) = [one for one in plan_of(wizard).problems if one.field == "cp"]
+        (note,) = [problem for problem in plan_of(wizard).problems if problem.field == "cp"]
         assert f"· unusual: {note.reason}" in checks_text(wizard)
         assert plan_of(wizard).launchable
 
@@ -156,7 +156,7 @@ async def test_rail_and_review_name_a_custom_layout(app: LlmbApp) -> None:
         words = "\n".join(f"{head} {body}" for head, body in facts)
         assert "differs from the published layout: TP 4, not 2" in words
         await pilot.press("3", "l", "backspace", "2")
-        assert summaries(pilot)[StepId.SCALE] == "16 GPUs", "a typed value that equals the recipe's is no difference"
+        assert summaries(pilot)[StepId.SCALE] == "16 GPUs", "a typed value equal to the recipe's counts as unchanged"
 
 
 async def test_one_key_or_click_restores_the_recipes_layout(app: LlmbApp) -> None:
@@ -222,13 +222,13 @@ async def test_the_list_ranks_the_valid_layouts_and_marks_the_published_one(
         await at_scale(pilot)
         await pilot.press("ctrl+l")
         dialog = await open_list(pilot)
-        found = layouts(CATALOG, NEMOTRON)
+        result = layouts(CATALOG, NEMOTRON)
         choices = dialog.query_one("#choices", ChoiceList)
-        assert [one.value for one in choices.shown] == [layout_text(one.overrides) for one in found.best]
+        assert [one.value for one in choices.shown] == [layout_text(one.overrides) for one in result.best]
         assert [one.value for one in choices.shown if one.published] == [""]
         assert choices.chosen == "", "the recipe's own is the one that was asked for"
         text = on_screen(app)
-        assert f"the fastest {len(found.best)} of {found.valid:,} valid layouts" in text
+        assert f"the fastest {len(result.best)} of {result.valid:,} valid layouts" in text
         assert "● published" in text
         for button in ("#take", "#leave"):
             assert dialog.query_one(".dialog").content_region.contains_region(dialog.query_one(button).region)
@@ -264,7 +264,7 @@ async def test_the_published_layout_is_taken_from_the_list(app: LlmbApp) -> None
         await pilot.press("l", "8", "ctrl+l")
         dialog = await open_list(pilot)
         choices = dialog.query_one("#choices", ChoiceList)
-        choices.highlighted = next(at for at, one in enumerate(choices.shown) if one.published)
+        choices.highlighted = next(index for index, one in enumerate(choices.shown) if one.published)
         await pilot.press("enter")
         await on_top(pilot, WizardScreen)
         assert overrides(wizard) == Overrides()
@@ -305,9 +305,9 @@ class Held:
 
     def __call__(self, catalog: Catalog, selection: Selection) -> Layouts:
         self.may_go.wait()
-        found = layouts(catalog, selection)
+        result = layouts(catalog, selection)
         self.gone.set()
-        return found
+        return result
 
 
 async def test_long_comparison_shows_progress_and_can_be_cancelled(
@@ -322,13 +322,13 @@ async def test_long_comparison_shows_progress_and_can_be_cancelled(
         await on_top(pilot, LayoutsDialog)
         await until(pilot, lambda: "comparing layouts for" in text_of(app, "#choices-said"), "the duration is shown")
         await pilot.press("enter")
-        assert isinstance(app.screen, LayoutsDialog), "there is nothing to take yet"
+        assert isinstance(app.screen, LayoutsDialog), "the list has no layout yet"
         await pilot.press("escape")
         await on_top(pilot, WizardScreen)
         held.may_go.set()
         await until(pilot, held.gone.is_set, "the thread has ended")
         await pilot.press("l", "4")
-        assert overrides(wizard) == Overrides(tp=4), "what comes too late is dropped"
+        assert overrides(wizard) == Overrides(tp=4), "a late comparison is dropped"
 
 
 def empty(catalog: Catalog, selection: Selection) -> Layouts:  # noqa: ARG001 - the room's

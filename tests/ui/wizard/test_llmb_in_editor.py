@@ -59,7 +59,7 @@ async def read(pilot: Pilot[None], demo: DemoCluster, install_dir: Path, **typed
     await on_top(pilot, HostKey)
     await pilot.press("right", "enter")
     await on_top(pilot, ClusterEditor)
-    await until(pilot, lambda: "partitions" in text_in(pilot, "read"), "the cluster says what it offers")
+    await until(pilot, lambda: "partitions" in text_in(pilot, "read"), "the offers of the cluster")
 
 
 def offers(pilot: Pilot[None], name: str) -> list[tuple[str, str]]:
@@ -101,7 +101,7 @@ async def test_user_can_pick_a_setting_of_llmb_run(services: Services, demo: Dem
         await pilot.press("down", "down", "enter")
         assert value(pilot, "slurm_params") == "comment=weekly;"
         await pilot.press("ctrl+s")
-        await until(pilot, lambda: bool(services.clusters.profiles()), "it is saved")
+        await until(pilot, lambda: bool(services.clusters.profiles()), "the saved cluster")
     assert slurm(services.clusters.profile("mine")).slurm_params == "comment=weekly;"
 
 

@@ -55,7 +55,7 @@ def form_is_seen(wizard: WizardScreen) -> bool:
 
 
 def actions(wizard: WizardScreen) -> set[str]:
-    return {one.binding.action for one in wizard.active_bindings.values()}
+    return {active.binding.action for active in wizard.active_bindings.values()}
 
 
 async def test_all_parts_are_visible_if_there_is_room(app: LlmbApp) -> None:
@@ -273,10 +273,10 @@ async def test_runs_are_read_again_on_return_from_another_screen(services: Servi
     app = LlmbApp(services)
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot)
-        await until(pilot, lambda: "eos" in measured.done, "there is none yet")
+        await until(pilot, lambda: "eos" in measured.done, "the answer without a run")
         assert here(wizard) == ""
         measured.by_cluster["eos"] = (result_of("250103-third", 2.70),)
         await pilot.press("J")
         await until(pilot, lambda: app.screen is not wizard, "the runs are shown")
         await pilot.press("q")
-        await until(pilot, lambda: "250103-third" in here(wizard), "it is read again")
+        await until(pilot, lambda: "250103-third" in here(wizard), "the new run")

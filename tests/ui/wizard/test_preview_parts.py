@@ -77,7 +77,7 @@ def test_only_the_newest_of_many_runs_are_named() -> None:
 def test_the_strip_fits_eighty_columns_with_a_step_time_measured_here() -> None:
     rows = [row.plain for row in strip(plan(CATALOG, NEMOTRON), HERE)]
     assert "2.71 s measured here" in rows[1]
-    assert "2.71 s adjusted" in strip(plan(CATALOG, NEMOTRON), replace(HERE, same=False))[1].plain, "it never ran"
+    assert "2.71 s adjusted" in strip(plan(CATALOG, NEMOTRON), replace(HERE, same=False))[1].plain, "no earlier run"
     assert all(len(row) <= 78 for row in rows)
 
 

@@ -55,7 +55,7 @@ async def test_question_waits_for_a_pause_of_typing(
         field = app.screen.query_one(Input)
         await pilot.press(*"half")
         asking.start()
-        await until(pilot, lambda: app.prompter._waiting, "it is asked")
+        await until(pilot, lambda: app.prompter._waiting, "the prompt")
         if pause_s < 1:
             await on_top(pilot, Secret)
         else:
@@ -74,7 +74,7 @@ async def test_question_that_opened_without_focus_takes_the_next_keys(app: LlmbA
         await on_top(pilot, Secret)
         app.post_message(AppFocus())
         await pilot.press(*"pw", "enter")
-        await until(pilot, lambda: answers == ["pw"], "it is answered")
+        await until(pilot, lambda: answers == ["pw"], "the answer")
 
 
 async def test_no_question_is_asked_after_the_end(app: LlmbApp) -> None:

@@ -160,7 +160,7 @@ async def test_steps_that_were_typed_and_a_profile_contradict_each_other(app: Ll
         await pilot.press(*"100")
         await pilot.press("escape", "o", "space", "right")
         assert step_of(pilot) is StepId.SCALE
-        assert [one.field for one in plan_of(wizard).problems if one.severity == "error"] == ["steps"]
+        assert [problem.field for problem in plan_of(wizard).problems if problem.severity == "error"] == ["steps"]
 
 
 @pytest.mark.parametrize(

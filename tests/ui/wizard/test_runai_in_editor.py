@@ -93,7 +93,7 @@ async def test_new_runai_cluster_is_read_with_its_secret_and_saved(services: Ser
         await pilot.press("ctrl+r")
         await give(pilot, site.app_secret)
         await give(pilot, "no")
-        await until(pilot, lambda: "2 node pools" in read(pilot), "the cluster says what it offers")
+        await until(pilot, lambda: "2 node pools" in read(pilot), "the offers of the cluster")
         assert "credentials" in read(pilot)  # which the user may not list
         assert offers(pilot, "node_pool") == ["default", "b200"]
         assert offers(pilot, "mounts")[0].endswith(":llmb-data")
@@ -103,7 +103,7 @@ async def test_new_runai_cluster_is_read_with_its_secret_and_saved(services: Ser
         assert offers(pilot, "image_pull_secret") == ["dockerreg-nvcr"]
         field(pilot, "mounts").focus()
         await pilot.press(*"w:/w:work")
-        await until(pilot, lambda: offers(pilot, "mounts")[0].startswith("w:/w:work, "), "what is typed stays")
+        await until(pilot, lambda: offers(pilot, "mounts")[0].startswith("w:/w:work, "), "the typed value stays")
         await fill(pilot, mounts=f"data:/data:{site.claims[0]}", work_dir="/data/llmb", kubeconfig=str(site.kubeconfig))
         await pilot.press("ctrl+s")
         await on_top(pilot, WizardScreen)

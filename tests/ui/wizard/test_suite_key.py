@@ -19,7 +19,9 @@ async def test_a_suite_is_planned_for_a_cluster(app: LlmbApp) -> None:
         await pilot.press("S")
         await pilot.pause()
         assert isinstance(app.screen, WizardScreen)
-        assert "A suite needs a cluster. Choose one in step 4." in [one.message for one in app._notifications]
+        assert "A suite needs a cluster. Choose one in step 4." in [
+            notification.message for notification in app._notifications
+        ]
         await pilot.press("1")
         assert "plan_suite" not in actions(wizard)
 
@@ -59,6 +61,6 @@ async def test_the_list_of_runs_leads_to_the_suites(app: LlmbApp) -> None:
         await on_top(pilot, JobsScreen)
         await pilot.press("S")
         await on_top(pilot, SuitesScreen)
-        await until(pilot, lambda: "No suites yet" in text_of(app, "#list-status"), "there is none")
+        await until(pilot, lambda: "No suites yet" in text_of(app, "#list-status"), "the empty list")
         await pilot.press("escape")
         await on_top(pilot, JobsScreen)

@@ -93,14 +93,14 @@ def services(places: UserPaths, monkeypatch: pytest.MonkeyPatch) -> Iterator[Slo
     """Services that neither settle a launch in the background nor follow a run."""
 
     def no_monitor(run_id: str) -> None:
-        raise LlmbError(f"Nobody follows {run_id} here.")
+        raise LlmbError(f"The test does not follow {run_id}.")
 
-    found = Slow(places)
+    result = Slow(places)
     monkeypatch.setattr("llmb_tui.watch.runs_feed.reconcile", lambda _, runs, __, run: runs.load(run.id))
-    monkeypatch.setattr(found.feed, "monitor", no_monitor)
-    found.clusters.save(EOS)
-    yield found
-    found.slow.may_end.set()
+    monkeypatch.setattr(result.feed, "monitor", no_monitor)
+    result.clusters.save(EOS)
+    yield result
+    result.slow.may_end.set()
 
 
 def launch_text(pilot: Pilot[None]) -> str:
@@ -191,14 +191,14 @@ async def test_leaving_during_a_launch_shows_its_outcome_and_submits_once(servic
         assert "Importing NeMo" in launch_text(pilot)
         await pilot.press("1")
         services.slow.may_end.set()
-        await until(pilot, lambda: state_of(wizard).launch is None, "it is over")
+        await until(pilot, lambda: state_of(wizard).launch is None, "the end of the launch")
         await until(
             pilot,
             lambda: "on eos, jobs 102, 101: submitted" in " ".join(on_screen(app).split()),
             "the message is shown",
         )
         assert (app.screen, step_of(pilot)) == (wizard, StepId.WORKLOAD)
-        await until(pilot, lambda: "1 active run" in on_screen(app), "it is among the runs")
+        await until(pilot, lambda: "1 active run" in on_screen(app), "the active run")
     assert len(services.slow.drafts) == 1
 
 
@@ -215,7 +215,7 @@ async def test_launch_without_an_answer_is_unknown_and_queried_again(services: S
         (run,) = services.runs.all()
         services.runs.save(submitted(run))
         await pilot.press("u")
-        await until(pilot, lambda: "jobs 102, 101" in on_screen(app), "it is settled")
+        await until(pilot, lambda: "jobs 102, 101" in on_screen(app), "the jobs")
     assert len(services.slow.drafts) == 1
 
 
@@ -232,7 +232,7 @@ async def test_rejected_launch_shows_the_reason_and_the_next_is_a_new_run(servic
         await until(
             pilot,
             lambda: "submit" in actions(wizard) and state_of(wizard).cluster.prepared is not None,
-            "it can be tried",
+            "the enabled submission",
         )
         draft = state_of(wizard).cluster.prepared
         assert draft is not None

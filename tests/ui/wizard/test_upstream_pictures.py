@@ -27,9 +27,9 @@ SMALL = (80, 24)
 
 @pytest.fixture
 def services(places: UserPaths) -> Open:
-    found = Open(places)
-    found.clusters.save(EOS)
-    return found
+    result = Open(places)
+    result.clusters.save(EOS)
+    return result
 
 
 async def reviewed(pilot: Pilot[None]) -> WizardScreen:

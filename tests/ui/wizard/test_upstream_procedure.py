@@ -62,9 +62,9 @@ MOUNTS_REASON = "launch.sh cannot add mounts."
 
 @pytest.fixture
 def services(places: UserPaths) -> Open:
-    found = Open(places)
-    found.clusters.save(EOS)
-    return found
+    result = Open(places)
+    result.clusters.save(EOS)
+    return result
 
 
 def keys_of(wizard: WizardScreen) -> set[str]:
@@ -128,7 +128,7 @@ async def test_cluster_that_prevents_upstream_flags_and_keeps_the_answer(service
         await pilot.press("down", "right")
         await choose(pilot, "clusters", "mounted")
         assert marks(pilot)[StepId.SCALE] == "flagged"
-        assert MOUNTS_REASON in [one.reason for one in plan_of(wizard).problems]
+        assert MOUNTS_REASON in [problem.reason for problem in plan_of(wizard).problems]
         await pilot.press("3")
         assert "✗ NVIDIA's scripts" in on_screen(app)
         await pilot.press("6")
@@ -153,7 +153,7 @@ async def test_number_of_steps_disables_upstream_at_once(services: Open) -> None
         assert chosen(wizard) == "upstream"
         wizard.query_one("#steps").focus()
         await pilot.press("2", "0")
-        (reason,) = (one.reason for one in plan_of(wizard).problems if one.severity == "error")
+        (reason,) = (problem.reason for problem in plan_of(wizard).problems if problem.severity == "error")
         assert reason == "launch.sh cannot set the number of steps, so it would not be 20."
 
 
@@ -199,8 +199,8 @@ async def test_direct_procedure_is_submitted_and_copied(services: Open) -> None:
         wizard = await at_procedures(pilot)
         await pilot.press("4", "c")
         await until(pilot, lambda: marks(pilot)[StepId.CLUSTER] == "done", "the checks are made")
-        found = replace(state_of(wizard).cluster, steps=INSTALLED, prepared=draft_of(plan_of(wizard)))
-        await know(pilot, wizard, found)
+        result = replace(state_of(wizard).cluster, steps=INSTALLED, prepared=draft_of(plan_of(wizard)))
+        await know(pilot, wizard, result)
         await pilot.press("6")
         assert {"s", "y"} <= keys_of(wizard)
         assert "#!/bin/bash" in str(wizard.query_one("#script-text", Static).content)
@@ -238,7 +238,7 @@ async def test_new_procedure_drops_earlier_checks_and_probes_again(services: Ope
         assert marks(pilot)[StepId.INSTALL] == "open"
         await until(pilot, lambda: wizard.bar.link == "connected", "the connection is as it was")
         services.stand_in.may_answer.set()
-        await until(pilot, lambda: ("preflight", "direct") in services.stand_in.asked, "it is probed again")
+        await until(pilot, lambda: ("preflight", "direct") in services.stand_in.asked, "the second preflight")
         assert ("preflight", "upstream") not in services.stand_in.asked
 
 

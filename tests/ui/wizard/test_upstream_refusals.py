@@ -49,9 +49,9 @@ def objections(wizard: WizardScreen) -> tuple[Problem, ...]:
 
 @pytest.fixture
 def services(places: UserPaths) -> Open:
-    found = Open(places)
-    found.clusters.save(EOS)
-    return found
+    result = Open(places)
+    result.clusters.save(EOS)
+    return result
 
 
 async def test_private_commits_disable_upstream_before_it_is_chosen(services: Open) -> None:
@@ -84,12 +84,12 @@ async def test_probe_completes_without_the_early_checks(services: Open) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         wizard = await at_procedures(pilot)
         await pilot.press("4", "c")
-        await until(pilot, lambda: ("commits", "direct") in services.stand_in.asked, "they were requested")
+        await until(pilot, lambda: ("commits", "direct") in services.stand_in.asked, "the request for the commits")
         await until(pilot, lambda: not state_of(wizard).cluster.tasks, "the probe has ended")
         assert (marks(pilot)[StepId.CLUSTER], state_of(wizard).cluster.error) == ("done", None)
         services.stand_in.error, services.stand_in.public = None, LOST
         await pilot.press("c")
-        await until(pilot, lambda: bool(objections(wizard)), "they are checked again")
+        await until(pilot, lambda: bool(objections(wizard)), "the objections")
 
 
 async def test_private_commits_block_submission_until_a_later_check_passes(services: Open) -> None:
@@ -108,7 +108,7 @@ async def test_private_commits_block_submission_until_a_later_check_passes(servi
         assert facts["✗ error"].startswith(LOST.found)
         services.stand_in.public = replace(LOST, status="ok", found="all exist")
         await pilot.press("4", "c")
-        await until(pilot, lambda: marks(pilot)[StepId.SCALE] == "done", "they were found")
+        await until(pilot, lambda: marks(pilot)[StepId.SCALE] == "done", "the commits")
 
 
 async def test_install_that_lacks_a_commit_disables_upstream(services: Open) -> None:
@@ -118,7 +118,7 @@ async def test_install_that_lacks_a_commit_disables_upstream(services: Open) -> 
         await at_review(pilot, wizard, "down")
         refused = StepState("commits-llama3.1-25.04", "Commits", "failed", NOT_THERE)
         wizard.dispatch(StepsChanged(request_of(wizard), (refused,)))
-        await until(pilot, lambda: marks(pilot)[StepId.SCALE] == "flagged", "it is taken over")
+        await until(pilot, lambda: marks(pilot)[StepId.SCALE] == "flagged", "the adopted result")
         assert "submit" not in actions(wizard)
 
 

@@ -33,5 +33,5 @@ async def test_each_variable_is_confirmed_and_only_confirmed_ones_are_saved(serv
         assert "/opt/[red]lib" in on_screen(app)
         assert "also applies in the container" in on_screen(app)
         await pilot.press("n")
-        await until(pilot, lambda: services.clusters.profile(EOS.name).env, "it is saved")
+        await until(pilot, lambda: services.clusters.profile(EOS.name).env, "the saved variables")
     assert services.clusters.profile(EOS.name).env == (*EOS.env, ("NCCL_IB_HCA", "mlx5_0"))

@@ -110,12 +110,12 @@ async def test_unknown_host_key_needs_confirmation_and_defaults_to_no(services: 
         await on_top(pilot, HostKey)
         assert "SHA256:" in on_screen(app)
         await pilot.press("enter")
-        await until(pilot, lambda: wizard.bar.link == "failed", "without a yes there is no connection")
+        await until(pilot, lambda: wizard.bar.link == "failed", "the rejected connection")
         assert node.known_hosts.read_text() == ""
         await pilot.press("c")
         await on_top(pilot, HostKey)
         await pilot.press("right", "enter")
-        await until(pilot, lambda: wizard.bar.link == "connected", "with a yes there is one")
+        await until(pilot, lambda: wizard.bar.link == "connected", "the accepted connection")
         assert node.known_hosts.read_text() != ""
 
 
@@ -142,7 +142,7 @@ async def test_no_question_is_asked_before_the_user_connects(services: Services,
     async with app.run_test(size=(120, 40)) as pilot:
         wizard = await loaded(pilot)
         await until(pilot, lambda: bool(node.transports), "the saved cluster is probed")
-        await until(pilot, lambda: wizard.bar.link == "unknown", "and left alone when it has a question")
+        await until(pilot, lambda: wizard.bar.link == "unknown", "no connection if it needs an answer")
         assert isinstance(app.screen, WizardScreen)
 
 

@@ -58,7 +58,7 @@ async def test_return_to_the_preview_types_into_no_hidden_field(app: LlmbApp, ov
         assert wizard.has_class("-preview")
         answers = wizard.state.answers if wizard.state else None
         await pilot.press(over[0])
-        await until(pilot, lambda: app.screen is not wizard, "it is covered")
+        await until(pilot, lambda: app.screen is not wizard, "the covering screen")
         await pilot.press(over[1])
         await on_top(pilot, WizardScreen)
         await pilot.press("l", "escape", "down")
@@ -96,7 +96,7 @@ async def test_a_skeleton_is_painted_before_the_presets_are_read(app: LlmbApp, m
     async with app.run_test() as pilot:
         wizard = app.screen
         assert isinstance(wizard, WizardScreen)
-        assert [one.summary for one in wizard.query_one(Rail).steps] == [""] * 7
+        assert [step.summary for step in wizard.query_one(Rail).steps] == [""] * 7
         may_read.set()
         await loaded(pilot)
 
@@ -127,11 +127,11 @@ async def test_first_pane_does_not_wait_for_the_others_and_keys_are_kept(
 
 async def walk(pilot: Pilot[None], list_id: str, value: str) -> None:
     """Move the cursor of the focused list down to a choice."""
-    found = focused_list(pilot, list_id)
-    for _ in range(len(found.shown)):
-        if found.chosen != value:
+    result = focused_list(pilot, list_id)
+    for _ in range(len(result.shown)):
+        if result.chosen != value:
             await pilot.press("down")
-    assert found.chosen == value
+    assert result.chosen == value
 
 
 async def test_the_first_three_steps_by_keyboard(app: LlmbApp) -> None:
@@ -242,9 +242,9 @@ async def test_a_later_answer_that_became_impossible_is_flagged_and_kept(app: Ll
         await pilot.press("right")
         assert "GB200" in text_of(app, "#issues").upper()
         await pilot.press("right")
-        assert step_of(pilot) is StepId.HARDWARE, "an error at this step blocks going on"
+        assert step_of(pilot) is StepId.HARDWARE, "an error at this step blocks the next step"
         await pilot.press("left")
-        assert step_of(pilot) is StepId.WORKLOAD, "and never going back"
+        assert step_of(pilot) is StepId.WORKLOAD, "and never the previous step"
 
 
 async def test_a_typed_scale_that_is_not_listed_is_previewed_and_flagged(app: LlmbApp) -> None:
@@ -282,7 +282,7 @@ async def test_leaving_the_preview_restores_the_focus(app: LlmbApp) -> None:
         await until(pilot, lambda: app.focused is left, "the list of scales is there again")
         await pilot.press("p")
         await pilot.resize_terminal(120, 36)
-        await until(pilot, lambda: app.focused is left, "it has the keys where there is room for both")
+        await until(pilot, lambda: app.focused is left, "the list has the focus if there is room for both")
 
 
 async def test_failed_background_read_shows_only_a_message(

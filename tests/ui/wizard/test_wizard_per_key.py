@@ -35,7 +35,7 @@ pytestmark = pytest.mark.every_frame
 
 
 def count_calls(monkeypatch: pytest.MonkeyPatch, calls: Counter[str], owner: Any, name: str) -> None:
-    """Count the calls of a function; those of a method are counted per widget."""
+    """Count the calls of a function; calls of a method are counted per widget."""
     original: Callable[..., Any] = getattr(owner, name)
 
     def noting(*given: Any, **named: Any) -> Any:
@@ -189,7 +189,7 @@ async def test_chart_shown_after_scrolling_the_script_is_painted(
 
 
 def is_active(timer: Any) -> bool:
-    """Whether a timer is active. Textual also keeps timers that have fired."""
+    """True if a timer is active. Textual also keeps timers that have fired."""
     return timer._active.is_set() and not (timer._task and timer._task.done())
 
 

@@ -1,8 +1,8 @@
-"""Where NeMo-Run keeps what it knows of its experiments."""
+"""Folder in which NeMo-Run stores its experiments."""
 
 from pathlib import Path
 
 
 def get_nemorun_home() -> str:
-    """Its usual place."""
+    """Default path of the folder."""
     return str(Path.home() / ".nemo_run")

@@ -2,4 +2,4 @@
 
 
 class SlurmTemplate:
-    """Named, and never used."""
+    """Imported, but never used."""
