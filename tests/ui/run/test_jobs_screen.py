@@ -96,7 +96,7 @@ async def test_cells_that_are_too_long_do_not_run_into_the_next(open_jobs: OpenJ
         await until(pilot, lambda: "1199999" in on_screen(app), "both logs read")
         first, second = (row for row in rows(app) if "nemotron4" in row)
         assert " 999/1000 " in first
-        assert re.search(r" 11999999\S*… ", second)
+        assert re.search(r" 11999999(/12000000|\S*…) ", second)
 
 
 async def test_each_run_has_a_row_with_its_figures(open_jobs: OpenJobs) -> None:
@@ -104,7 +104,7 @@ async def test_each_run_has_a_row_with_its_figures(open_jobs: OpenJobs) -> None:
     async with app.run_test(size=SIZE) as pilot:
         await listed(pilot, app, 6)
         assert cells(app)[0] == [
-            *("", "● measuring", "nemotron4 15b fp8", "64×H100", "eos", "direct", "31/50", "██▍", "2"),
+            *("", "● measuring", "nemotron4 15b fp8", "64×H100", "eos", "31/50", "██▍", "2"),
             *("99.0 % of published", "✓ PASS", "1m"),
         ]
         assert [row[1] for row in cells(app)] == [
@@ -153,7 +153,7 @@ async def test_the_cursor_stays_on_its_run_when_rows_change_and_come(open_jobs: 
         (services.runs.folder("aaa2") / "log").write_text(log_text(7))
         services.runs.save(make_run("aaa0", created_at=2e9))
         await until(pilot, lambda: len(cells(app)) == 7, "the new row")
-        await until(pilot, lambda: cells(app)[2][6] == "7/50", "the steps of the queued run")
+        await until(pilot, lambda: cells(app)[2][5] == "7/50", "the steps of the queued run")
         assert table.chosen == "aaa2"
         assert table.cursor_row == 2
 

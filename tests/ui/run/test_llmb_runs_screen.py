@@ -103,7 +103,7 @@ async def test_enter_opens_a_run_and_adds_it_to_the_list_of_runs(opened: Any) ->
         await on_top(pilot, JobsScreen)
         table = app.screen.query_one(JobTable)
         await until(pilot, lambda: table.row_count == 7, "the additional row")
-        assert [row for row in range(7) if "llmb" in map(str, table.get_row_at(row))] == [2]
+        assert [row for row in range(7) if "nemotron4-340b" in " ".join(map(str, table.get_row_at(row)))] == [2]
         await pilot.press("o")
         await until(pilot, lambda: isinstance(app.screen, LlmbRunsScreen) and len(rows(app)) == 3, "again")
         assert rows(app)[0][5] == run.id
