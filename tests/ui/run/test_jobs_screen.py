@@ -105,7 +105,7 @@ async def test_each_run_has_a_row_with_its_figures(open_jobs: OpenJobs) -> None:
         await listed(pilot, app, 6)
         assert cells(app)[0] == [
             *("", "● measuring", "nemotron4 15b fp8", "64×H100", "eos", "31/50", "██▍", "2"),
-            *("99.0 % of published", "✓ PASS", "1m"),
+            *("99.0 % of published", "✓ PASS", "1m", ""),
         ]
         assert [row[1] for row in cells(app)] == [
             "● measuring",
