@@ -89,7 +89,7 @@ async def test_from_the_first_screen_to_a_verdict_on_runai(places: UserPaths, si
         await until(pilot, lambda: shown_run_state(pilot).progress.steps_done > 2, "it trains")
         assert "suspend" in actions(app.screen)
         assert "resume" not in actions(app.screen)
-        assert "gives its nodes back" in await confirm(pilot, "p")
+        assert "releases its nodes" in await confirm(pilot, "p")
         site.skip(30)
         await until(pilot, lambda: shown_run_state(pilot).stage == "suspended", "the run is suspended")
         assert "SUSPENDED" in text_of(app, "RunHeader")

@@ -54,7 +54,7 @@ def test_an_image_and_a_run_are_deleted_once_nothing_needs_them(site: Site, rig:
     assert "is active" in disk(site, "--remove", "mine", "--yes", code=1)["error"]["why"]
     rig.cancel_jobs()
     assert kept_reasons(site) == {image: None, folder: None}
-    assert disk(site, "--remove", image, code=1)["error"]["fix"] == "Add --yes."
+    assert disk(site, "--remove", image, code=1)["error"]["fix"] == "Add --yes to remove without a confirmation."
     assert "is read-only" in disk(site, "--read-only", "--remove", image, "--yes", code=1)["error"]["what"]
     assert site.image.exists()
 

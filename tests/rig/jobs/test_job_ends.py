@@ -99,7 +99,7 @@ def test_one_rank_that_fails_ends_the_others(site: Site) -> None:
     assert final.job is not None
     assert (final.stage, final.job.state) == ("failed", "FAILED")
     assert final.job.exit_code != "0:0"
-    assert failure(final) == (training_reason(line), line)
+    assert failure(final) == (training_reason(line), line.removeprefix("[rank1]: "))
 
 
 def test_a_rank_that_is_killed_from_outside(site: Site) -> None:

@@ -13,7 +13,7 @@ PROXIES = {32: (64, 1), 64: (64, 4), 128: (128, 4)}
 
 
 def llama31_parse_cli_args() -> argparse.ArgumentParser:
-    """Options of every performance script, and options of Llama 3.1 only."""
+    """Those of every performance script, and more."""
     made: argparse.ArgumentParser = parser()
     made.add_argument("-ns", "--enable_profiling", action="store_true")
     made.add_argument("-nt", "--enable_nccltrace", action="store_true")

@@ -1,9 +1,9 @@
 """Build backend of the stand-in packages (PEP 517 and 660), which needs no package: a build has no network.
 
-`stand_in.json` next to this file describes the package. Files in /run/rig are switches: if `faults/pip` names the
-package, its build fails; while `hold/NAME` exists, the build waits, and `hold/NAME.reached` shows that it does. If
-`few-needs` exists, a package keeps only the upstream requirements that this file names, and a package that it does not
-name is built from the folder `little` of `stand_in.json`, without requirements.
+`stand_in.json` beside it says what to build. Files in /run/rig switch things on: where `faults/pip` names the package,
+its build fails; while `hold/NAME` is there, it waits, and says so with `hold/NAME.reached`. Where `few-needs` is there,
+a package needs of upstream's requirements only those that this file names, and one that it does not name is built from
+the folder that `stand_in.json` calls `little`, and needs nothing.
 """
 
 import base64
@@ -19,7 +19,7 @@ KNOBS = Path("/run/rig")
 
 
 def build_wheel(wheel_directory: str, config_settings: Any = None, metadata_directory: Any = None) -> str:
-    """Build a wheel (PEP 517)."""
+    """PEP 517."""
     del config_settings, metadata_directory
     about = _about()
     folder = Path()
@@ -32,14 +32,14 @@ def build_wheel(wheel_directory: str, config_settings: Any = None, metadata_dire
 
 
 def build_editable(wheel_directory: str, config_settings: Any = None, metadata_directory: Any = None) -> str:
-    """Build an editable wheel (PEP 660)."""
+    """PEP 660."""
     del config_settings, metadata_directory
     about = _about()
     return write_wheel(wheel_directory, about, {f"__editable__.{about['name']}.pth": f"{Path.cwd()}\n".encode()})
 
 
 def write_wheel(folder: str, about: dict[str, Any], files: dict[str, bytes]) -> str:
-    """Write a wheel with these files; return its file name. `about` is the content of `stand_in.json`."""
+    """A wheel of these files; its file name. `about` is what `stand_in.json` says."""
     name, version = about["name"], about["version"]
     metadata = [f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}", *about.get("metadata", []), *_needs(about)]
     about_it = f"{name.replace('-', '_')}-{version}.dist-info"
@@ -58,7 +58,7 @@ def write_wheel(folder: str, about: dict[str, Any], files: dict[str, bytes]) -> 
 
 
 def _needs(about: dict[str, Any]) -> list[str]:
-    """Requirements from upstream's own files: `requirements.txt` always applies, the others with the extra."""
+    """Of upstream's own requirements files: `requirements.txt` is needed always, the others by the extra."""
     extra = about.get("extra", "")
     needs = [f"Provides-Extra: {extra}"] if extra else []
     few = _few()
@@ -74,7 +74,7 @@ def _needs(about: dict[str, Any]) -> list[str]:
 
 
 def _few() -> list[str] | None:
-    """Names of the requirements to keep; None to keep all of them."""
+    """What is named of that which is needed; None where all of it is wanted."""
     return (KNOBS / "few-needs").read_text().split() if (KNOBS / "few-needs").exists() else None
 
 
@@ -83,7 +83,7 @@ def _digest(content: bytes) -> str:
 
 
 def _about() -> Any:
-    """Content of `stand_in.json`, as soon as the switches allow the build."""
+    """What to build, once the switches let it."""
     about = json.loads(Path("stand_in.json").read_text())
     name = about["name"]
     fault, hold = KNOBS / "faults" / "pip", KNOBS / "hold" / name

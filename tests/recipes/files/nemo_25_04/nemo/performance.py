@@ -1,4 +1,4 @@
-"""Common parts of NeMo's performance scripts: options, the executor, and the experiment, with the real NeMo-Run."""
+"""What NeMo's performance scripts share: their options, the executor, and the experiment, with the real NeMo-Run."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from nemo.training import pretrain
 
 CACHE = str(Path.home() / ".cache" / "nemo")
 WORKING = {"pyarrow": "19.0.1", "bitsandbytes": "0.46.0"}
-"""The versions with which this release works; it fails with the newest, which the setup installs."""
+"""The versions with which this release works; the newest, which the setup installs, are not."""
 
 if tuple(map(int, version("torch").split(".")[:2])) > (2, 8):
-    # As in the real release, where nvidia-modelopt 0.25.0 installs it.
+    # As the real one, by way of nvidia-modelopt 0.25.0.
     raise ImportError("cannot import name '_type_utils' from 'torch.onnx' (stand-in)")
 
 
@@ -52,7 +52,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def slurm_executor(args: argparse.Namespace, environment: dict[str, str] | None = None, **changes: Any) -> Any:
-    """Executor with which NeMo-Run submits from this machine, the login node."""
+    """How NeMo-Run submits: from this machine, which is the login node."""
     if args.log_dir != get_nemorun_home():
         logging.error("\nRun `export NEMORUN_HOME=%s` in your shell environment and rerun this script.", args.log_dir)
         sys.exit(1)
@@ -91,7 +91,7 @@ def slurm_executor(args: argparse.Namespace, environment: dict[str, str] | None 
 
 
 def recipe(args: argparse.Namespace, model: str, size: str, **changes: Any) -> Any:
-    """Configuration of the training."""
+    """What is trained."""
     for name, right in WORKING.items():
         if version(name) != right:
             raise ImportError(f"stand-in: this release does not work with {name} {version(name)}")
@@ -110,7 +110,7 @@ def recipe(args: argparse.Namespace, model: str, size: str, **changes: Any) -> A
 
 
 def environment_plugin(args: argparse.Namespace) -> PerfEnvPlugin:
-    """Plugin of every run."""
+    """The plugin that every run has."""
     return PerfEnvPlugin(
         enable_vboost=True, nccl_pp_comm_chunksize=2097152 if args.pipeline_parallel_size > 1 else None
     )

@@ -1,5 +1,5 @@
-# ruff: noqa: ARG001 - the arguments are part of the stored configuration
-"""Target of the configuration that NeMo-Run stores for the container: the rig's `python` reads it and simulates it."""
+# ruff: noqa: ARG001 - the arguments are what is written down
+"""What NeMo-Run writes down for the container: there, the rig's `python` reads it and plays the training."""
 
 from __future__ import annotations
 

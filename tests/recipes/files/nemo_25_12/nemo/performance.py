@@ -1,4 +1,4 @@
-"""Common parts of NeMo's performance scripts since 25.08: Slurm options, and tasks bound to NUMA nodes."""
+"""What NeMo's performance scripts share since 25.08: options with a part for Slurm, tasks bound to NUMA nodes."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def slurm_executor(args: argparse.Namespace) -> Any:
-    """Executor with which NeMo-Run submits from this machine, the login node."""
+    """How NeMo-Run submits: from this machine, which is the login node."""
     if args.log_dir != get_nemorun_home():
         logging.error("\nRun `export NEMORUN_HOME=%s` in your shell environment and rerun this script.", args.log_dir)
         sys.exit(1)

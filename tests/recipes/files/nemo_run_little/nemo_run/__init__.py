@@ -1,4 +1,4 @@
-"""Stand-in for tests: the names that NeMo's performance scripts import from NeMo-Run. It submits nothing."""
+"""Stand-in for tests: what NeMo's performance scripts import of NeMo-Run. Nothing in it submits."""
 
 
 class Plugin:

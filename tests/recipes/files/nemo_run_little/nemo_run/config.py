@@ -1,8 +1,8 @@
-"""Folder in which NeMo-Run stores its experiments."""
+"""Where NeMo-Run keeps what it knows of its experiments."""
 
 from pathlib import Path
 
 
 def get_nemorun_home() -> str:
-    """Default path of the folder."""
+    """Its usual place."""
     return str(Path.home() / ".nemo_run")

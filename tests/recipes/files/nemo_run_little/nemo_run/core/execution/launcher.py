@@ -2,4 +2,4 @@
 
 
 class SlurmTemplate:
-    """Imported, but never used."""
+    """Named, and never used."""
