@@ -36,7 +36,7 @@ def test_a_slow_node_is_named_with_its_evidence_and_copied_as_an_option() -> Non
     assert cells[-1] == ("slow", "bad")
 
 
-def test_nodes_with_nothing_to_compare_with_are_one_line_and_rows_of_csv() -> None:
+def test_nodes_without_a_comparison_are_one_line_of_text_and_rows_in_csv() -> None:
     answer = nodes(slow_nodes(with_a_slow_node()), ["eos"])
     texts = [block.text for block in answer.make_blocks() if isinstance(block, Text)]
     compared = next(block for block in answer.make_blocks() if isinstance(block, Grid)).table
