@@ -60,7 +60,7 @@ def test_a_changed_file_is_read_again(services: Services) -> None:
     assert "tiny" not in again(services).catalog.workloads()
 
 
-def test_a_broken_preset_is_told_each_time(services: Services) -> None:
+def test_a_broken_preset_is_reported_at_each_start(services: Services) -> None:
     (services.places.presets / "more.toml").write_text("what")
     for one in (services, again(services)):
         errors: list[object] = []
@@ -102,7 +102,7 @@ def test_a_pipe_is_not_opened(services: Services) -> None:
     assert not services.places.catalog.exists()
 
 
-def test_a_place_that_takes_no_file_changes_nothing(services: Services) -> None:
+def test_the_catalog_loads_when_the_cache_cannot_be_written(services: Services) -> None:
     services.places.state.write_text("in the way")
     assert repr(services.catalog) == repr(load_presets((services.places.presets,)))
 
