@@ -48,7 +48,7 @@ def offer(draft: SuiteDraft, axis: Axis, value: Value) -> Offer:
     return next(one for one in offers(draft, CATALOG)[axis] if one.value == value)
 
 
-def test_begins_with_the_one_run_of_the_base() -> None:
+def test_a_draft_begins_with_the_base_run() -> None:
     assert product(DRAFT) == [NEMOTRON]
 
 
@@ -128,7 +128,7 @@ def test_a_row_that_is_out_stays_out_however_often_it_is_repeated(
 
 
 @pytest.mark.parametrize("kind", ["tune", "repeat"])
-def test_other_kinds_repeat_in_their_own_way(kind: SuiteKind) -> None:
+def test_a_higher_count_keeps_the_excluded_row_only_for_tune(kind: SuiteKind) -> None:
     draft = replace(DRAFT, kind=kind)
     last = planned(draft).rows[3].row.key
     more = planned(with_number(toggle_excluded(draft, [last]), "count", 6))
@@ -142,7 +142,7 @@ def test_the_order_of_submission_is_shuffled_but_not_the_preview() -> None:
     assert sorted(sent_scales(plan)) == list(draft.scales) != sent_scales(plan)
 
 
-def test_a_row_that_cannot_run_stands_against_the_suite_until_it_is_out() -> None:
+def test_a_row_that_cannot_run_blocks_the_suite_until_it_is_excluded() -> None:
     draft = replace(DRAFT, scales=(64, 24))
     (blocked,) = planned(draft).blocked
     assert blocked.row.selection.scale == 24

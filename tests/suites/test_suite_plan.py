@@ -39,7 +39,7 @@ def record(run_id: str, stage: Stage, result: VerdictResult | None = None, **cha
     return RunRecord(make_run(run_id, **changes), state)
 
 
-def test_rows_have_names_of_their_own() -> None:
+def test_each_row_has_a_unique_name() -> None:
     rows = suite_of(NEMOTRON, SMALL, NEMOTRON).rows
     assert [row.key for row in rows] == [
         "nemotron4@25.04 15b fp8 64 #1",
@@ -48,7 +48,7 @@ def test_rows_have_names_of_their_own() -> None:
     ]
 
 
-def test_names_tell_gpu_types_apart() -> None:
+def test_names_distinguish_gpu_types() -> None:
     rows = suite_of(NEMOTRON, replace(NEMOTRON, gpu="b200"), replace(NEMOTRON, gpu="b200")).rows
     name = "nemotron4@25.04 15b fp8 64"
     assert [row.key for row in rows] == [f"{name} h100", f"{name} b200 #1", f"{name} b200 #2"]

@@ -69,7 +69,7 @@ def test_another_program_continues_after_a_kill_at_any_point(tmp_path: Path) -> 
     assert kill_at > 3 * 4
 
 
-def test_no_more_at_a_time_than_was_asked_for(stage: Stage) -> None:
+def test_no_more_runs_than_the_limit_are_active_at_once(stage: Stage) -> None:
     stage.crowd = 2
     suite = stage.suites.keep(suite_of(7, at_most=2))
     stage.go(suite)
@@ -232,7 +232,7 @@ def test_a_cancel_ends_active_and_remaining_rows(stage: Stage) -> None:
     assert len(stage.jobs) == 1
 
 
-def test_a_cancel_whose_answer_is_lost_does_not_hold_up_the_others(stage: Stage) -> None:
+def test_a_lost_cancel_answer_does_not_delay_the_other_cancels(stage: Stage) -> None:
     stage.ends = lambda _: "RUNNING"
     suite = stage.suites.keep(suite_of(3))
     stage.go(suite)
@@ -280,7 +280,7 @@ def test_a_run_that_cannot_be_read_holds_up_no_cancel_of_the_others(stage: Stage
     assert stage.suites.load(suite.id).cancelled
 
 
-def test_a_tune_takes_the_best_of_the_runs_that_can_be_read(stage: Stage) -> None:
+def test_a_tune_selects_the_best_of_the_readable_runs(stage: Stage) -> None:
     suite = tune(stage)
     without_logs(stage, suite, lambda _: None)
     stage.outcomes[3] = LlmbError("The disk is full.")
@@ -393,7 +393,7 @@ def test_the_same_content_continues_and_another_is_refused(stage: Stage) -> None
     assert stage.suites.keep(suite_of()).id not in (suite.id, other.id)
 
 
-def test_a_suite_is_asked_for_its_runs(stage: Stage) -> None:
+def test_an_id_of_a_suite_or_a_run_gives_run_ids(stage: Stage) -> None:
     suite = stage.suites.keep(suite_of(2))
     assert stage.suites.run_ids(suite.id) == ()
     stage.go(suite)
