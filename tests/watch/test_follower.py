@@ -495,7 +495,7 @@ _PACKERS = {"gzip": f'exec {shutil.which("gzip")} "$@"', "zstd": f"exec {sys.exe
         (("gzip",), 3600.0, ""),
     ],
 )
-def test_a_long_gap_is_compressed_by_what_is_faster_than_the_line(
+def test_a_long_gap_is_compressed_if_a_compressor_is_faster_than_the_network(
     follow: Callable[[], Follower],
     remote: Path,
     local: Path,

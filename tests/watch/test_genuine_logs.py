@@ -52,7 +52,7 @@ def test_the_last_step() -> None:
     )
 
 
-def test_memory_is_what_a_gpu_used_whatever_the_version_calls_it() -> None:
+def test_peak_gpu_memory_is_read_under_the_names_of_both_versions() -> None:
     """Both logs are from one H200, with NeMo 2.2.1 and 2.5.0."""
     older, newer = parsed(log("nemo-2.2.1-gpu"))[1], parsed(log("nemo-2.5.0-gpu"))[1]
     assert ([step.index for step in older], [step.index for step in newer]) == ([*range(20)], [*range(8)])

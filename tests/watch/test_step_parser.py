@@ -209,7 +209,7 @@ def test_megatron_bridge_line() -> None:
     assert steps_of("throughput (TFLOP/s/GPU): 1\n" + BRIDGE) == [step]
 
 
-def test_the_tflops_of_one_bridge_step_are_not_given_to_the_next() -> None:
+def test_the_tflops_of_a_bridge_step_are_not_attributed_to_the_next_step() -> None:
     line = "[2025-12-19 10:49:15] iteration {}/ 2 | elapsed time per iteration (ms): 1000.0 | lm loss: 1.0E+01 |\n"
     data = "Step Time : 1.0s GPU utilization: 300.0 MODEL_TFLOP/s/GPU\n" + line.format(1) + line.format(2)
     assert [s.tflops_per_gpu for s in steps_of(data)] == [300.0, None]

@@ -317,7 +317,7 @@ def test_watching_a_finished_run_again_ends_at_once(site: Site, watch: Watch) ->
     assert (again.stage, again.verdict) == ("done", final.verdict)
 
 
-def test_a_job_that_slurm_does_not_know_ends_after_a_while(site: Site, watch: Watch) -> None:
+def test_a_run_whose_job_is_unknown_to_slurm_fails_after_a_while(site: Site, watch: Watch) -> None:
     run = site.launch()
     final = watch(replace(run, job_ids=("987654",)), gone_after_s=0.5).end()
     assert (final.stage, final.job) == ("failed", None)
@@ -377,7 +377,7 @@ def test_a_login_that_is_refused_ends_the_watch(site: Site, person: Person | Non
     assert (final.stage, final.no_verdict) == ("submitted", "No step yet.")
 
 
-def test_the_watching_user_is_asked_before_any_thread_connects(site: Site) -> None:
+def test_the_user_is_prompted_before_any_thread_connects(site: Site) -> None:
     run = site.launch()
     session, person = unknown_host(site), Person(accepts=True)
     watching = Watching(Monitor(session, site.runs, run, JobPoller(session)), person)
@@ -386,7 +386,7 @@ def test_the_watching_user_is_asked_before_any_thread_connects(site: Site) -> No
     assert len(person.host_keys) == 1
 
 
-def test_a_single_query_asks_the_user_too(site: Site) -> None:
+def test_a_single_query_prompts_the_user_too(site: Site) -> None:
     run = site.launch()
     session, person = unknown_host(site), Person(accepts=True)
     assert Monitor(session, site.runs, run, JobPoller(session)).once(person).link == "live"
@@ -439,7 +439,7 @@ def test_a_single_query_copies_the_current_log(site: Site) -> None:
     assert "after 10 of 50 steps" in state.no_verdict
 
 
-def test_accounting_that_does_not_answer_disturbs_no_watch_and_is_asked_at_the_next(site: Site, watch: Watch) -> None:
+def test_failed_accounting_does_not_disturb_a_watch_and_is_queried_by_the_next(site: Site, watch: Watch) -> None:
     run = site.launch()
     fault(site.cluster, "no-accounting")
     assert watch(run).end().stage == "done"
