@@ -130,7 +130,7 @@ def test_verbs_without_a_terminal_ask_no_question(services: RecordingServices, m
     assert services.attended == [False]
 
 
-def test_a_known_submission_is_not_asked_about(services: RecordingServices) -> None:
+def test_a_known_submission_is_not_queried(services: RecordingServices) -> None:
     services.remember("a1", "eos")
     services.runs.save(_submitted(services.runs.load("a1")))
     assert settle(services, "a1", wait=True).submission == "submitted"
@@ -144,7 +144,7 @@ def test_a_refused_login_is_not_repeated(services: RecordingServices) -> None:
         settle(services, "a1", wait=True)
 
 
-def test_jobs_asks_a_silent_cluster_only_once(
+def test_jobs_queries_a_silent_cluster_only_once(
     services: RecordingServices, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("llmb_tui.cli.runs.user_services", lambda _arguments: services)
