@@ -230,7 +230,7 @@ def answer(runs: Runs, *words: str) -> Any:
     return result.returncode, json.loads(result.stdout)
 
 
-def test_the_verb_shows_first_removes_with_a_yes_and_the_lists_say_the_same(runs: Runs) -> None:
+def test_prune_lists_first_removes_after_confirmation_and_changes_no_list(runs: Runs) -> None:
     remember(runs, over("old"))
     remember(runs, over("new"))
     os.utime(runs.folder("new") / "log")
