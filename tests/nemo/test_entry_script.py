@@ -115,7 +115,7 @@ def checked(version: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
 
 
 @pytest.mark.parametrize("words", REFUSED)
-def test_what_nemo_does_not_know_is_refused(version: str, checked: dict[str, Checked], words: str) -> None:
+def test_a_field_that_nemo_does_not_have_is_refused(version: str, checked: dict[str, Checked], words: str) -> None:
     *_, (path, _) = REFUSED[words].items()
     refusal = checked[words].refusal or ""
     assert refusal.startswith(f"{path}: ")
@@ -148,7 +148,7 @@ def test_every_form_of_a_value_takes_effect(checked: dict[str, Checked]) -> None
     assert {path: fields.get(path) for path in expected} == expected
 
 
-def test_only_what_is_set_differs_from_the_recipe(checked: dict[str, Checked]) -> None:
+def test_only_the_overridden_fields_differ_from_the_recipe(checked: dict[str, Checked]) -> None:
     before, after = checked["as it comes"].fields, checked["everything"].fields
     changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
     parts = tuple(EVERYTHING)

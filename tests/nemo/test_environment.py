@@ -75,7 +75,7 @@ def test_a_changed_lock_makes_the_version_anew(changed: str) -> None:
         environment.command("9.9.9")
 
 
-def test_another_system_is_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_making_an_environment_outside_linux_raises_an_error(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.platform", "darwin")
     with pytest.raises(RuntimeError, match="need Linux; this is darwin"):
         environment.make()
