@@ -112,7 +112,7 @@ def test_where_nothing_fits_the_rest_is_listed() -> None:
     assert all(layout.overrides.layers == 126 for layout in result.best)
 
 
-def test_batch_sequence_and_layers_stay_as_they_are_asked_for() -> None:
+def test_layouts_keep_the_requested_batch_sequence_length_and_layers() -> None:
     asked = replace(N15B, overrides=Overrides(gbs=128, seq_len=8192, tp=4))
     for layout in layouts(CATALOG, asked).best:
         runs = layout.parallelism
@@ -121,7 +121,7 @@ def test_batch_sequence_and_layers_stay_as_they_are_asked_for() -> None:
         assert not layout.published
 
 
-def test_unusual_ones_say_what_is_unusual() -> None:
+def test_unusual_layouts_name_the_unusual_values() -> None:
     result = all_of(N340B)
     deep = next(layout for runs, layout in result.items() if (runs.pp, runs.vp, runs.mbs) == (16, 6, 1))
     assert "PP 16 is above the published 8." in deep.unusual
@@ -130,7 +130,7 @@ def test_unusual_ones_say_what_is_unusual() -> None:
     assert max(runs.tp for runs in result) == 8, "tensor parallelism stays in its node"
 
 
-def test_an_unlisted_scale_has_layouts_too_but_no_published_one() -> None:
+def test_an_unlisted_scale_has_layouts_but_no_published_layout() -> None:
     result = layouts(CATALOG, replace(N15B, scale=96))
     assert result.valid > 20
     assert not any(layout.published for layout in result.best)

@@ -79,7 +79,7 @@ def test_an_estimate_lies_in_its_band_and_its_absence_is_explained(selection: Se
 
 @given(selections())
 @settings(max_examples=300)
-def test_every_problem_says_why_and_an_error_what_to_do(selection: Selection) -> None:
+def test_every_problem_has_a_reason_and_every_error_has_a_fix(selection: Selection) -> None:
     problems = plan(CATALOG, selection).problems
     assert all(p.reason for p in problems)
     assert all(p.fix for p in problems if p.severity != "note")
