@@ -31,7 +31,7 @@ def files_of(revision: str) -> list[Path]:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row[2][:7]} {row[3]}")
-def test_a_requirements_file_is_upstreams_own(row: list[str]) -> None:
+def test_a_requirements_file_is_identical_to_upstreams_file(row: list[str]) -> None:
     digest, _, revision, path = row
     assert hashlib.sha256((FILES / PLACES[revision] / path).read_bytes()).hexdigest() == digest
 
