@@ -178,7 +178,7 @@ def test_with_one_session_a_long_stream_uses_a_second_connection(login: Rig, ope
     assert session.bulk.alive
 
 
-def test_with_one_session_a_stream_on_the_same_connection_takes_turns(login: Rig, open_session: Open) -> None:
+def test_with_one_session_a_command_ends_the_stream_on_the_same_connection(login: Rig, open_session: Open) -> None:
     session = open_session(login.profile("tight"))
     lines = 0
     for number in range(3):

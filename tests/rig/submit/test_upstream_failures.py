@@ -24,7 +24,7 @@ def launch_manually(trial: Trial, name: str, folder: str) -> str:
     return trial.rig.as_operator(words, cwd=folder, check=True).stdout.strip()
 
 
-def test_the_controller_hangs_when_sbatch_asks_it(batch: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_controller_hangs_when_sbatch_submits(batch: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
     """One of three launches is killed while it waits, and the others time out."""
     monkeypatch.setattr("llmb_tui.launch.login_node.TAKEN_WITHIN_S", 40.0)
     for whom in (WITH_ALL, None):
@@ -46,7 +46,7 @@ def test_the_controller_hangs_when_sbatch_asks_it(batch: Trial, monkeypatch: pyt
     assert batch.tally.ended == {"submitted": 2}
 
 
-def test_a_controller_that_cannot_be_asked_first_stops_the_launch(batch: Trial) -> None:
+def test_a_launch_stops_when_slurm_cannot_list_the_jobs(batch: Trial) -> None:
     run = batch.new()
     with batch.rig.controller_hung(), batch.session() as session, pytest.raises(LlmbError) as caught:
         batch.submit(session, run)
