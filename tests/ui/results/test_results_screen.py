@@ -105,7 +105,7 @@ async def test_the_facts_behind_a_row_are_shown_below(open_results: OpenResults)
         assert "excluded: 1 run: state failed" in text_of(app, "#list-about")
 
 
-async def test_enter_lists_the_runs_with_their_chart_then_opens_one_and_back_finds_the_rows(
+async def test_enter_lists_runs_with_a_chart_then_opens_a_run_and_back_restores_the_rows(
     open_results: OpenResults,
 ) -> None:
     app, _ = open_results()

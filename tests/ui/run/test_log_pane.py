@@ -584,7 +584,7 @@ async def test_the_end_of_a_flood_does_not_wait_for_the_frame(log: Path, monkeyp
         await until(pilot, lambda: app.drawn()[-1] == "line 119", "all lines are shown")
 
 
-async def test_lines_and_title_are_one_repaint(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_lines_and_title_are_painted_together(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     painted = 0
     refresh = Screen._compositor_refresh
 
