@@ -666,7 +666,7 @@ class TestCommits:
         wizard.send(StepSelected(StepId.SCALE), EarlyChecked(wizard.request, (replace(COMMITS, status="failed"),)))
         return wizard
 
-    def test_objection_is_known_before_the_procedure_is_chosen(self, wizard: Wizard) -> None:
+    def test_the_blocker_of_a_procedure_is_known_before_it_is_chosen(self, wizard: Wizard) -> None:
         assert wizard.against() == (NOT_PUBLIC,)
         assert wizard.plan.launchable
         wizard.send(Answered("procedure", "upstream"))
