@@ -133,7 +133,7 @@ def test_runs_that_are_not_alike_have_no_difference() -> None:
     assert comparison.contrasts == ()
 
 
-def test_each_kind_is_compared_with_its_own() -> None:
+def test_only_runs_of_the_same_precision_are_compared() -> None:
     """Two scales in two precisions are two curves."""
     runs = [
         make_result(f"{dtype}{scale}", seconds, replace(NEMOTRON, dtype=dtype, scale=scale))
