@@ -52,7 +52,7 @@ def test_the_environment_is_clean_and_the_home_is_the_clusters(
     assert not any("SECRET_OF_THE_LAPTOP" in line for line in lines)
 
 
-def test_commands_of_several_threads_on_one_connection(client: Client) -> None:
+def test_several_threads_run_commands_on_one_connection(client: Client) -> None:
     answers: list[str] = []
 
     def run_many(name: str) -> None:

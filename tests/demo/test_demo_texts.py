@@ -52,7 +52,7 @@ def test_host_lists() -> None:
 
 
 @given(st.text("a1[-,]x"))
-def test_any_text_can_be_asked_for_as_a_host_list(text: str) -> None:
+def test_any_text_can_be_expanded_as_a_host_list(text: str) -> None:
     assert all(notation.expand(text))
 
 
