@@ -98,7 +98,7 @@ def test_explanations_of_a_failed_launch(note: str, what: str, fix: str) -> None
     assert note in error.why
 
 
-def test_slurms_own_words_are_explained_as_in_the_direct_procedure(make_run: MakeRun) -> None:
+def test_the_message_of_sbatch_is_explained_as_with_our_script(make_run: MakeRun) -> None:
     run = _refused(make_run(), "sbatch: Batch job submission failed: Invalid qos specification")
     error = explained(run)
     assert error.what.startswith("Slurm rejected the job: account `research_llm_bench` may not use its default QOS")

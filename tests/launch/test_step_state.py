@@ -113,7 +113,7 @@ def test_progress_is_one_clean_line_of_bounded_length(log: list[str], detail: st
     assert state.detail == detail
 
 
-def test_the_line_that_says_why_is_bounded_too() -> None:
+def test_the_line_with_the_reason_has_a_bounded_length_too() -> None:
     probe = read_probes("= failed 0 0 0 0 -\n|strange " + "x" * 4000 + "\n|\\ |\n", 1)[0]
     state = state_of(PLAIN, probe, None, step_rate(), 0.0)
     assert state.detail.startswith("strange xxx")

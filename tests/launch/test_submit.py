@@ -268,9 +268,7 @@ def _count_calls(stage: Stage) -> int:
 
 
 @pytest.mark.parametrize("when", WHENS)
-def test_wherever_the_line_is_cut_there_is_never_a_second_job_nor_an_unknown_one(
-    stage: Stage, make_run: MakeRun, when: When
-) -> None:
+def test_a_submission_cut_at_any_call_creates_at_most_one_job(stage: Stage, make_run: MakeRun, when: When) -> None:
     last = _count_calls(stage)
     seen = {_cut_at(stage, make_run(stage.profile, f"cut{index}"), index, when) for index in range(1, last + 1)}
     # If the job exists before the start is answered, no later call remains that could stay unsent.
@@ -407,7 +405,7 @@ def test_an_intent_that_was_sent_elsewhere_is_not_sent_again(stage: Stage, purge
     assert stage.jobs() == ["48123"]
 
 
-def test_an_intent_waits_until_slurm_can_say_that_it_has_no_job_of_it(stage: Stage) -> None:
+def test_an_intended_run_stays_so_until_slurm_can_list_its_jobs(stage: Stage) -> None:
     stage.runs.save(stage.run)
     squeue = (Path(stage.cluster.root) / "bin/squeue").read_text()
     replace_command(stage.cluster.root, "squeue", "echo 'Socket timed out on send/recv operation' >&2; exit 1")
@@ -495,7 +493,7 @@ def test_a_link_on_the_way_to_the_folder_of_a_run_is_refused_with_its_name(stage
     assert stage.jobs() == []
 
 
-def test_a_file_of_a_run_takes_the_place_of_a_link_and_does_not_follow_it(stage: Stage) -> None:
+def test_a_file_of_a_run_replaces_a_link_without_following_it(stage: Stage) -> None:
     stage.task.mkdir(parents=True)
     (stage.task / "configs").mkdir()
     (stage.task / "configs/plan.json").symlink_to(stage.folder / "name")

@@ -67,7 +67,7 @@ def test_another_gpu_type_is_set_up_again_if_the_script_depends_on_it(catalog: C
     assert by_gpu[0].results != by_gpu[1].results
 
 
-def test_the_setup_is_a_job_if_the_readme_requires_one(catalog: Catalog, make_plan: MakePlan) -> None:
+def test_the_setup_runs_in_a_job_if_the_readme_requires_it(catalog: Catalog, make_plan: MakePlan) -> None:
     profile = replace(PROFILE, gpu_request="gres", qos="short")
     in_job = steps_of(catalog, make_plan, "nemotron4-25.04", profile)["setup"].in_job
     assert in_job
@@ -244,13 +244,13 @@ def with_bundles(site: UpstreamInstall, *names: str) -> None:
     site.scripts = replace(site.scripts, repository=f"{away}/recipes.git", commits=commits)
 
 
-def test_bundles_stand_in_for_the_network(site: UpstreamInstall) -> None:
+def test_bundles_replace_the_network(site: UpstreamInstall) -> None:
     site.made("directories")
     with_bundles(site, "NeMo", "recipes")
     site.made("commits", "repository")
 
 
-def test_a_bundle_stands_in_for_no_repository_whose_name_it_begins(site: UpstreamInstall) -> None:
+def test_a_bundle_does_not_match_a_repository_with_a_longer_name(site: UpstreamInstall) -> None:
     site.made("directories")
     with_bundles(site, "NeMo")
     commits = (Commit(site.url("NeMo"), site.commit), Commit(site.url("NeMo-Run.git"), site.commit))
@@ -419,7 +419,7 @@ def test_the_setup_runs_once_and_finds_its_image(ready: UpstreamInstall) -> None
     assert (root / "nvidia+nemo+25.02.01.sqsh").read_text() == "hsqs\n"
 
 
-def test_the_setup_imports_an_image_that_has_gone_to_its_own_place(ready: UpstreamInstall) -> None:
+def test_the_setup_imports_a_missing_image_to_its_default_place(ready: UpstreamInstall) -> None:
     image = Path(ready.steps()["image"].results[0])
     image.unlink()
     ready.made("setup")
