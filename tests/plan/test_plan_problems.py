@@ -93,7 +93,7 @@ def test_a_fixed_batch_names_scales_that_divide_it(plan_of: PlanOf) -> None:
     assert plan.parallelism.ga is None
 
 
-def test_a_batch_that_is_not_a_whole_number_is_rounded_up_with_a_problem(plan_of: PlanOf) -> None:
+def test_a_rule_that_gives_a_fractional_batch_is_a_problem(plan_of: PlanOf) -> None:
     plan = plan_of("llama3.1@24.11 405b h100 bf16", 40, tp=1, pp=1, cp=1, vp=1)
     assert plan.parallelism.gbs == 17
     assert "252/576 samples" in on(plan, "scale").reason
