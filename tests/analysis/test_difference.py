@@ -82,7 +82,7 @@ def test_a_fact_known_for_only_one_run_is_not_a_difference() -> None:
     )
 
 
-def test_a_version_that_one_log_does_not_name_is_not_a_difference() -> None:
+def test_a_version_missing_in_one_log_is_not_a_difference() -> None:
     before, after = ran("k3f9a2", "", "nemo-2.2.1.log"), ran("m4g0b3", "", "nemo-2.2.1.log")
     assert after.facts is not None
     versions = (("NeMo", "2.3.0"), ("NCCL", "2.21.5"))

@@ -84,7 +84,7 @@ def test_both_rules_average_over_the_window_and_differ_in_the_deviation() -> Non
         assert deviations(result) == pytest.approx((stdev_s, tflops_stdev), rel=1e-4)
 
 
-def test_a_missing_iteration_is_noticed_by_one_of_them() -> None:
+def test_only_the_rule_of_llmb_run_reports_a_missing_iteration() -> None:
     """Without 2.694 of iteration 39: (26.945 − 2.694) / 9 = 2.694556."""
     script, llmb = timing(nemo(0, 49, 39)), by_llmb(nemo(0, 49, 39))
     assert script is not None
@@ -108,7 +108,7 @@ def test_another_number_of_steps_is_left_out_by_the_script_alone() -> None:
     assert by_llmb(text).status == "success"
 
 
-def test_every_line_counts_even_a_repeated_one() -> None:
+def test_a_repeated_line_counts_twice() -> None:
     """Iteration 44, 2.699 s, twice: (26.945 + 2.699) / 11 = 2.694909."""
     text = nemo() + nemo(44, 44)
     script, llmb = timing(text), by_llmb(text)
