@@ -64,7 +64,7 @@ def test_two_releases_are_refused(catalog: Catalog) -> None:
     assert caught.value.exit_code == 1
 
 
-def test_the_newest_release_is_the_one_with_the_highest_numbers(tiny_preset: Path) -> None:
+def test_the_newest_release_has_the_highest_version_number(tiny_preset: Path) -> None:
     tiny = read_preset(tiny_preset)
     catalog = Catalog(tuple(replace(tiny, release=release) for release in ("1.9", "1.10", "1.10.1", "1.2")))
     assert catalog.recipe("tiny").release == "1.10.1"

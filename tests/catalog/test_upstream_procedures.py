@@ -174,7 +174,7 @@ def procedures(catalog: Catalog) -> dict[str, UpstreamScripts]:
     return {recipe.id: recipe.upstream for recipe in catalog.recipes if recipe.upstream is not None}
 
 
-def test_every_recipe_has_its_own_procedure(catalog: Catalog) -> None:
+def test_each_public_recipe_has_a_procedure(catalog: Catalog) -> None:
     assert {
         recipe: (procedure.tag, procedure.folder, procedure.setup.how, procedure.launch.how)
         for recipe, procedure in procedures(catalog).items()
