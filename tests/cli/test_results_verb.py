@@ -299,7 +299,7 @@ def test_an_unreadable_log_on_a_cluster_is_not_a_log_without_steps(
 
 @pytest.mark.parametrize("rule", ["recipe", "llmb-run", "parse_train_timing"])
 @pytest.mark.parametrize("prefix", ["", "near:"])
-def test_an_unreadable_folder_is_not_an_empty_one(home: Path, tmp_path: Path, prefix: str, rule: str) -> None:
+def test_an_unreadable_folder_is_not_reported_as_empty(home: Path, tmp_path: Path, prefix: str, rule: str) -> None:
     near = SlurmProfile("near", "localhost", "acct", "batch", "/lustre", transport="local")
     Services(UserPaths(home / "config", home / "state")).clusters.save(near)
     folder = tmp_path / "logs"

@@ -254,7 +254,7 @@ def test_an_install_without_the_token_prints_how_to_enter_it(
     assert "`llmb-tui secrets eos --give hugging-face`" in printed
 
 
-def test_a_terminal_asks_for_the_token_and_the_install_continues(
+def test_install_prompts_for_the_token_at_a_terminal_and_continues(
     services: RecordingServices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     services.asked.steps = (LACKING,)
