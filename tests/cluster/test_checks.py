@@ -282,7 +282,7 @@ def test_a_request_by_number_may_get_slices_of_the_same_node() -> None:
     assert same.status == "warning", "the constraint selects just these nodes"
 
 
-def test_gpus_of_one_type_that_slurm_lists_by_socket_are_added_up() -> None:
+def test_gpus_that_slurm_lists_by_socket_are_added_up() -> None:
     assert checks(batch("gpu:h100:4(S:0),gpu:h100:4(S:1)"))["gpus"].status == "ok"
 
 

@@ -52,7 +52,7 @@ def test_a_command_that_changes_something_has_a_separate_channel(node: LoginNode
     assert len(node.commands) == known + 2
 
 
-def test_a_read_only_command_does_not_wait_for_a_hanging_one(node: LoginNode, connection: Connection) -> None:
+def test_a_read_only_command_does_not_wait_for_a_hanging_command(node: LoginNode, connection: Connection) -> None:
     shell_of(connection)
     slow = threading.Thread(target=look, args=(connection, "touch begun; while [ ! -e go ]; do sleep 0.02; done"))
     slow.start()

@@ -262,7 +262,7 @@ KNOWN = b"".join(b"line %d\n" % n for n in range(100))
         (b"", None),
     ],
 )
-def test_the_end_of_the_known_bytes_is_found(log_now: bytes, place: int | None) -> None:
+def test_the_end_of_the_copied_bytes_is_found_in_the_log(log_now: bytes, place: int | None) -> None:
     assert end_of(KNOWN, log_now) == place
 
 

@@ -37,7 +37,7 @@ def test_the_table_has_every_field_that_a_user_enters() -> None:
 
 
 @pytest.mark.parametrize("profile", [PLAIN, FULL])
-def test_the_texts_of_the_form_give_the_same_profile(profile: RunaiProfile) -> None:
+def test_the_texts_of_the_form_are_read_back_as_the_same_profile(profile: RunaiProfile) -> None:
     assert runai_profile_of(RUNAI_EMPTY, runai_texts_of(profile)) == profile
 
 
