@@ -34,7 +34,7 @@ def test_help_loads_nothing_heavy() -> None:
     assert loaded.isdisjoint({"dataclasses", "inspect", "json", "typing"}), "these imports take longer than argparse"
 
 
-def test_a_list_of_runs_that_asks_no_cluster_loads_no_ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_listing_runs_without_a_cluster_imports_no_ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for variable in (CONFIG_VARIABLE, STATE_VARIABLE):
         monkeypatch.setenv(variable, str(tmp_path))
     Runs(UserPaths.of_user()).save(make_run(job_state="COMPLETED"))

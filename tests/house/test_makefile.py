@@ -36,7 +36,7 @@ def program(path: Path, text: str) -> Path:
     return path
 
 
-def test_a_python_that_makes_no_environments_is_reported_in_one_line_and_leaves_none(checkout: Path) -> None:
+def test_a_python_without_venv_is_reported_in_one_line_and_leaves_no_environment(checkout: Path) -> None:
     python = program(
         checkout / "python", 'case "$2" in *version_info*) exit 0 ;; esac\n[ "$1" = -c ] || mkdir .venv\nexit 1'
     )
