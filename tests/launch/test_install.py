@@ -209,7 +209,7 @@ def test_two_runs_at_once_import_once(stage: Stage, make_installer: MakeInstalle
     assert stage.calls() == 1
 
 
-def test_a_failed_step_gives_its_reason_and_can_be_tried_again(stage: Stage, make_installer: MakeInstaller) -> None:
+def test_a_failed_step_has_a_reason_and_can_be_retried(stage: Stage, make_installer: MakeInstaller) -> None:
     (stage.folder / "fail").write_text("yes")
     stage.go()
     states = make_installer().run(lambda _: None, threading.Event())

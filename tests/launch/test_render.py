@@ -299,7 +299,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
     return processes
 
 
-def test_a_warm_renderer_is_one_process_until_it_is_closed(
+def test_a_warm_renderer_keeps_one_process_until_it_is_closed(
     spec: LaunchSpec, started: list[subprocess.Popen[bytes]]
 ) -> None:
     renderer = WarmRenderer()

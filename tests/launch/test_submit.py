@@ -78,14 +78,14 @@ def test_the_intent_is_on_the_disk_before_anything_reaches_the_cluster(stage: St
     assert stage.events() == ["intent"]
 
 
-def test_submitting_twice_gives_one_job(stage: Stage) -> None:
+def test_submitting_twice_creates_one_job(stage: Stage) -> None:
     first = stage.submit()
     assert stage.submit() == first
     assert stage.submit(first) == first
     assert stage.jobs() == ["48123"]
 
 
-def test_submitting_at_once_from_many_threads_gives_one_job(stage: Stage) -> None:
+def test_submitting_from_many_threads_at_once_creates_one_job(stage: Stage) -> None:
     outcomes: list[Run] = []
     threads = [threading.Thread(target=lambda: outcomes.append(stage.submit())) for _ in range(4)]
     for thread in threads:
@@ -96,7 +96,7 @@ def test_submitting_at_once_from_many_threads_gives_one_job(stage: Stage) -> Non
     assert {run.job_ids for run in outcomes} == {("48123",)}
 
 
-def test_two_machines_that_submit_the_same_run_give_one_job(stage: Stage) -> None:
+def test_two_machines_that_submit_the_same_run_create_one_job(stage: Stage) -> None:
     other = Runs(UserPaths(stage.folder / "config", stage.folder / "other state"))
     elsewhere = SlurmCluster(stage.profile)
     elsewhere.connect()
