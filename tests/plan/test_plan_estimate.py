@@ -333,7 +333,7 @@ def test_a_mixture_of_experts_without_published_rows_has_no_estimate(catalog: Ca
     assert why_none(made).severity == "warning"
 
 
-def test_a_sequence_far_from_every_published_one_has_no_number(plan_of: PlanOf) -> None:
+def test_a_sequence_length_far_from_all_published_ones_has_no_estimate(plan_of: PlanOf) -> None:
     assert "no similar configuration" in why_none(plan_of("nemotron4@25.04 15b h100 bf16", 64, seq_len=65536)).reason
 
 
