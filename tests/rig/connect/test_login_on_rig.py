@@ -40,11 +40,11 @@ def log_in(profile: SlurmProfile, person: Person | None = None, unlocked: Unlock
 
 
 @pytest.mark.parametrize("key", ["id_ed25519", "id_rsa"])
-def test_a_login_by_key_asks_no_question(login: Rig, key: str) -> None:
+def test_a_login_by_key_needs_no_prompt(login: Rig, key: str) -> None:
     assert log_in(login.profile(identity_file=str(login.client.key(key))))
 
 
-def test_a_passphrase_is_asked_for_until_it_is_right(login: Rig) -> None:
+def test_the_passphrase_prompt_repeats_until_the_answer_is_correct(login: Rig) -> None:
     unlocked, person = UnlockedKeys(), Person(answers=["wrong", PASSPHRASE])
     assert log_in(login.profile("enc"), person, unlocked)
     assert [echo for _, echo in person.prompts] == [False, False]
@@ -52,7 +52,7 @@ def test_a_passphrase_is_asked_for_until_it_is_right(login: Rig) -> None:
     assert log_in(login.profile("enc"), unlocked=unlocked)
 
 
-def test_a_password_is_asked_for_until_it_is_right(login: Rig) -> None:
+def test_the_password_prompt_repeats_until_the_answer_is_correct(login: Rig) -> None:
     person = Person(answers=["wrong", login.password])
     assert not log_in(login.profile("password"), person)
     assert person.prompts == [("Password for operator@password: ", False)] * 2

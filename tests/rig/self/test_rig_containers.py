@@ -138,7 +138,7 @@ def test_enroot_fails_with_its_genuine_exit_code_and_message(rig: Rig, fault: st
     assert not image.exists()
 
 
-def test_enroot_takes_the_key_from_its_credentials(rig: Rig) -> None:
+def test_enroot_reads_the_key_from_its_credentials_file(rig: Rig) -> None:
     image = rig.new_dir() / "image.sqsh"
     with rig.fresh_home(), rig.knob("needs-key", "nvapi-right"):
         assert "401 Unauthorized" in rig.as_operator(IMPORT.format(image)).stderr

@@ -211,7 +211,7 @@ def test_after_a_cut_a_login_with_a_code_waits_for_a_person(login: Rig, open_ses
         assert (owner.questions, line.connections) == (2 * asked_at_first, 2)
 
 
-def test_a_key_with_a_passphrase_asks_once_for_everything(login: Rig, open_session: Open) -> None:
+def test_a_key_with_a_passphrase_prompts_once_for_all_connections(login: Rig, open_session: Open) -> None:
     from tests.rig.client import PASSPHRASE
 
     class PassphraseOwner(Owner):

@@ -72,7 +72,7 @@ def test_slurms_refusal_is_quoted(batch: Trial, nemo_run: Trial) -> None:
         assert trial.remembered(run).submission == "refused"
 
 
-def test_a_launch_that_fails_before_sbatch_gives_its_reason(nemo_run: Trial) -> None:
+def test_a_launch_that_fails_before_sbatch_reports_its_reason(nemo_run: Trial) -> None:
     root = Path(spec_of(nemo_run.new()).root)
     nemo_run.runs.clear()
     (metadata,) = (root.parent.parent / "venvs").glob("*/lib/python3*/site-packages/pyarrow-*/METADATA")
@@ -148,7 +148,7 @@ def test_a_manual_job_does_not_matter_to_a_launch_that_names_its_jobs(batch: Tri
         trial.settle()
 
 
-def test_nemo_runs_experiment_distinguishes_a_lost_launch_from_a_manual_one(nemo_run: Trial) -> None:
+def test_the_experiment_name_distinguishes_a_lost_launch_from_a_manual_launch(nemo_run: Trial) -> None:
     """The same manual command a moment later: the experiment's name has a time after the end of the launch."""
     run = nemo_run.new()
     with LaunchHold(nemo_run.rig, "before") as hold:
