@@ -62,7 +62,7 @@ def test_digest_is_of_the_content_alone() -> None:
     assert suite_of(NEMOTRON, SMALL, at_most=1).digest != suite.digest
 
 
-def test_a_seed_gives_the_same_order_again() -> None:
+def test_the_same_seed_gives_the_same_order() -> None:
     scales = [replace(NEMOTRON, scale=8 * n) for n in range(1, 20)]
     one, same, other = suite_of(*scales, shuffle=1), suite_of(*scales, shuffle=1), suite_of(*scales, shuffle=2)
     assert one.rows == same.rows != other.rows

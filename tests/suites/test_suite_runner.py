@@ -357,7 +357,7 @@ def test_a_withdrawn_run_is_not_submitted_again(stage: Stage) -> None:
     assert stage.suites.load(suite.id).run_ids == suite.run_ids
 
 
-def test_two_programs_do_not_submit_one_suite(stage: Stage) -> None:
+def test_a_suite_locked_by_another_program_is_not_submitted(stage: Stage) -> None:
     suite = stage.suites.keep(suite_of())
     with stage.suites.lock(suite.id), pytest.raises(SuiteLockedError):
         stage.go(suite)
@@ -393,7 +393,7 @@ def test_the_same_content_continues_and_another_is_refused(stage: Stage) -> None
     assert stage.suites.keep(suite_of()).id not in (suite.id, other.id)
 
 
-def test_an_id_of_a_suite_or_a_run_gives_run_ids(stage: Stage) -> None:
+def test_run_ids_accepts_the_id_of_a_suite_or_of_a_run(stage: Stage) -> None:
     suite = stage.suites.keep(suite_of(2))
     assert stage.suites.run_ids(suite.id) == ()
     stage.go(suite)
