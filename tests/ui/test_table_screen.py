@@ -257,7 +257,7 @@ async def test_another_theme_changes_the_colours_of_the_rows(app: Host, files: F
         assert not colours() & before
 
 
-async def test_headings_are_shown_before_the_rows_are_known() -> None:
+async def test_headings_are_shown_before_the_rows_are_loaded() -> None:
     app = Host(Unread)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()

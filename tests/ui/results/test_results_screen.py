@@ -156,7 +156,7 @@ async def test_a_filter_keeps_runs_with_all_words_and_escape_ends_it(open_result
         await listed(pilot)
 
 
-async def test_keys_of_one_burst_go_to_the_filter(open_results: OpenResults) -> None:
+async def test_keys_typed_in_one_burst_go_to_the_filter(open_results: OpenResults) -> None:
     app, _ = open_results()
     async with app.run_test(size=SIZE) as pilot:
         await read(pilot)
