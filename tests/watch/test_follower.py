@@ -316,7 +316,7 @@ def test_a_log_whose_file_system_is_away_is_no_log_that_was_never_written(
     pump_until(follower, holds(local, b"one\n"))
 
 
-def test_a_second_program_watches_and_takes_over(follow: Callable[[], Follower], remote: Path, local: Path) -> None:
+def test_a_second_program_waits_and_takes_over(follow: Callable[[], Follower], remote: Path, local: Path) -> None:
     remote.write_bytes(b"one\n")
     first, second = follow(), follow()
     pump_until(first, holds(local, b"one\n"))

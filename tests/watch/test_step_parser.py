@@ -187,7 +187,7 @@ def test_frames_that_nothing_parts_are_no_further_start(hydra_frame: Callable[..
     assert [step.index for step in [*found, *parser.close()]] == [0, 1, 2]
 
 
-def test_a_bar_without_a_known_total() -> None:
+def test_a_progress_bar_without_a_total_gives_a_step_without_a_total() -> None:
     assert steps_of("\rEpoch 0: : 3/? [00:10, global_step=2.000, train_step_timing in s=3.0]", "hydra") == [
         Step(2, None, step_time_s=3.0)
     ]
@@ -269,7 +269,7 @@ def test_noise_of_other_ranks_does_not_hide_a_step(nemo_line: Callable[..., str]
         assert [(s.index, s.step_time_s) for s in steps_of(text)] == [(7, 2.693)], text[:40]
 
 
-def test_two_steps_on_one_line_keep_their_own_values(nemo_line: Callable[..., str]) -> None:
+def test_two_steps_on_one_line_keep_their_values_separate(nemo_line: Callable[..., str]) -> None:
     data = nemo_line(3, 5.5).rstrip("\n") + nemo_line(4, 2.25)
     assert [(s.index, s.step_time_s, s.consumed_samples) for s in steps_of(data)] == [(3, 5.5, None), (4, 2.25, 1280)]
 
