@@ -64,7 +64,7 @@ def test_an_answer_stays_when_an_earlier_answer_makes_it_invalid(catalog: Catalo
     assert "gpu" in {problem.field for problem in plan(catalog, chosen).problems if problem.severity == "error"}
 
 
-def test_a_default_follows_an_earlier_answer_where_no_answer_was_given(catalog: Catalog) -> None:
+def test_an_unanswered_default_follows_an_earlier_answer(catalog: Catalog) -> None:
     before = selection(catalog, with_defaults(catalog, given_all(("workload", "nemotron4@25.04/15b"))))
     after = selection(catalog, with_defaults(catalog, given_all(("workload", "nemotron4@25.04/340b"))))
 
