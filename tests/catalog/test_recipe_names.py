@@ -41,7 +41,7 @@ def test_a_recipe_is_found(catalog: Catalog, workload: str, release: str | None,
         ("llama3.1@24.12", None, ("release", "24.12"), "24.11"),
     ],
 )
-def test_an_unknown_name_comes_with_the_nearest(
+def test_the_error_for_an_unknown_name_suggests_the_nearest_name(
     catalog: Catalog, workload: str, release: str | None, unknown: tuple[str, str], nearest: str
 ) -> None:
     with pytest.raises(UnknownNameError) as caught:
