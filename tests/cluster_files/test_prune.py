@@ -206,7 +206,7 @@ class NoLogOfIt:
         return ""
 
 
-def test_who_watches_the_run_copies_nothing_again(runs: Runs) -> None:
+def test_watching_a_pruned_run_does_not_copy_its_log_again(runs: Runs) -> None:
     folder = remember(runs, over("a"))
     (before,) = RunRecords(runs).all()
     prune(runs, "a")
@@ -288,7 +288,7 @@ def test_the_runs_of_an_active_suite_keep_their_logs(runs: Runs) -> None:
     assert answer(runs, "jobs", "--prune", "--yes")[0] == 2
 
 
-def test_a_yes_means_nothing_without_prune(runs: Runs) -> None:
+def test_jobs_with_yes_needs_prune(runs: Runs) -> None:
     assert answer(runs, "jobs", "--yes")[0] == 1
 
 
