@@ -49,7 +49,7 @@ def test_each_example_is_spoken_of_by_its_rule(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", COUNTER, ids=lambda case: f"{case.stage}: {case.text[:40]}")
-def test_what_only_looks_like_a_failure_is_none(case: Case) -> None:
+def test_a_line_that_only_resembles_a_failure_matches_no_rule(case: Case) -> None:
     assert rules(case.stage).match(case.text) is None
 
 
@@ -71,7 +71,7 @@ def test_a_harmless_line_of_a_log_is_passed_over(case: Case) -> None:
 
 
 @of("install")
-def test_what_stopped_a_step_is_picked_out_of_its_log(case: Case) -> None:
+def test_the_line_that_stopped_a_step_is_found_in_its_log(case: Case) -> None:
     failure = explain_step(["[INFO] Fetching image manifest", case.text, "enroot made no image."])
     match = rules("install").match(case.text)
     assert match
