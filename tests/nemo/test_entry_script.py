@@ -122,7 +122,7 @@ def test_a_field_that_nemo_does_not_have_is_refused(version: str, checked: dict[
     assert f"{words}. This container has NeMo {version}: " in refusal
 
 
-def test_a_recipe_or_an_argument_of_it_that_is_not_there_is_refused(checked: dict[str, Checked]) -> None:
+def test_a_missing_recipe_or_argument_is_refused(checked: dict[str, Checked]) -> None:
     assert "there is no module nemo.collections.llm.recipes.nemotron4_16b" in str(checked["no such recipe"].refusal)
     assert "nemotron4_15b:pretrain_recipe has no argument gpus" in str(checked["no such argument"].refusal)
 

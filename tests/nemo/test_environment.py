@@ -43,7 +43,7 @@ def test_a_version_that_was_not_made_is_refused() -> None:
         environment.command("9.9.9")
 
 
-def test_what_was_cut_short_is_made_anew(root: Path) -> None:
+def test_an_interrupted_environment_is_built_again(root: Path) -> None:
     make_both()
     argv, variables = environment.command("9.9.9")
     assert argv == [str(root / "venv/bin/python")]
@@ -58,7 +58,7 @@ def test_what_was_cut_short_is_made_anew(root: Path) -> None:
     environment.command("9.9.9")
 
 
-def test_what_is_whole_is_left_as_it_is(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_complete_environment_is_not_built_again(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     make_both()
     (root / "9.9.9" / "mine.py").write_text("")
     make_both()
