@@ -315,7 +315,7 @@ def test_a_time_limit_that_suffices(plan_of: PlanOf, limit: str) -> None:
     assert not [p for p in plan.problems if p.field == "time_limit"]
 
 
-def test_a_time_limit_that_the_steps_would_not_keep(plan_of: PlanOf) -> None:
+def test_a_time_limit_too_short_for_the_steps_is_a_warning(plan_of: PlanOf) -> None:
     plan = plan_of(N15B, 64, steps=1000)
     warning = on(plan, "time_limit", "warning")
     assert "45 minutes" in warning.reason
@@ -335,7 +335,7 @@ def test_strong_scaling_has_a_separate_time_limit(plan_of: PlanOf) -> None:
     assert (weak.time_limit, strong.time_limit) == ("00:25:00", "00:35:00")
 
 
-def test_the_gravest_problem_comes_first(plan_of: PlanOf) -> None:
+def test_the_most_severe_problem_comes_first(plan_of: PlanOf) -> None:
     severities = [p.severity for p in plan_of(L405B, 250, tp=3).problems]
     assert severities == sorted(severities, key=["error", "warning", "note"].index)
     assert len(set(severities)) == 3

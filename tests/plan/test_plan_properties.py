@@ -109,7 +109,7 @@ def test_multiples_are_the_nearest(value: int, unit: int) -> None:
 
 
 @given(st.integers(1, 5000))
-def test_divisors_are_all_of_them(number: int) -> None:
+def test_divisors_returns_all_divisors_in_order(number: int) -> None:
     assert divisors(number) == [n for n in range(1, number + 1) if number % n == 0]
 
 
