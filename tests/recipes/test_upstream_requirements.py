@@ -42,7 +42,7 @@ def test_there_are_no_others() -> None:
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
-def test_all_that_upstream_leaves_open_has_the_version_of_the_release(recipe: str) -> None:
+def test_every_package_that_upstream_does_not_pin_is_pinned_here(recipe: str) -> None:
     upstream = load_presets().recipe(recipe).upstream
     assert upstream
     assert upstream.constraints
