@@ -135,7 +135,9 @@ def test_repeat_reports_its_noise() -> None:
         ((2.0, 2.0, 2.0), "0.002", "0.002"),  # equal values to four digits do not make equal runs
     ],
 )
-def test_few_repeats_leave_much_alike(times: tuple[float, ...], half: str, alike: str) -> None:
+def test_the_smallest_distinguishable_difference_follows_from_the_repeats(
+    times: tuple[float, ...], half: str, alike: str
+) -> None:
     records = [ended(f"r{i}", "PASS", [*[9.0] * 5, *[time] * 45]) for i, time in enumerate(times)]
     lines = outcome_of(standing(made("repeat", count=len(times)), *records)).lines
     assert f"± {half} s (95 %, {len(times)} runs)" in lines[0]
@@ -161,7 +163,7 @@ def test_tune_selects_the_fastest_layout() -> None:
     assert (best.key, best.run_id) == (suite.rows[-1].key, suite.rows[-1].run_id)
 
 
-def test_tune_without_a_step_time_is_over() -> None:
+def test_tune_without_a_step_time_is_finished() -> None:
     suite = made("tune", count=2)
     progress = standing(suite, ended("r0", stage="failed"), ended("r1", stage="failed"))
     assert (progress.stopped, progress.over, with_best(progress)) == (True, True, None)

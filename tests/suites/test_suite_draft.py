@@ -116,7 +116,7 @@ def test_rows_are_excluded_and_included_again() -> None:
         (1, 10**12, ("",), True),
     ],
 )
-def test_a_row_that_is_out_stays_out_however_often_it_is_repeated(
+def test_an_excluded_row_stays_excluded_at_any_count(
     before: int | None, after: int | None, out: tuple[str, ...], stays: bool
 ) -> None:
     draft = with_number(replace(DRAFT, scales=(16, 64)), "count", before)
@@ -169,7 +169,7 @@ def test_suites_are_named_by_their_content() -> None:
     assert planned(replace(DRAFT, name="mine")).name == "mine"
 
 
-def test_a_ready_made_suite_goes_as_far_as_the_partition() -> None:
+def test_the_scales_of_a_ready_made_suite_end_at_the_partition_size() -> None:
     plan = planned(replace(DRAFT, kind="scaling"), Nodes(free=2, all=8))
     assert max(sent_scales(plan)) == 64
     assert plan.sent is not None

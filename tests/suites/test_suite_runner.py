@@ -77,7 +77,7 @@ def test_no_more_runs_than_the_limit_are_active_at_once(stage: Stage) -> None:
     assert stage.most_going == 2
 
 
-def test_after_so_many_failures_nothing_more_is_sent(stage: Stage) -> None:
+def test_after_the_limit_of_failures_nothing_more_is_submitted(stage: Stage) -> None:
     stage.ends = lambda _: "FAILED"
     progress = stage.go(stage.suites.keep(suite_of(8, at_most=1, stop_after=2)))
     assert (len(stage.jobs), progress.stopped, progress.over) == (2, True, True)
@@ -100,7 +100,7 @@ def test_a_run_that_never_reached_the_cluster_is_submitted_under_another_id(stag
     assert any("never reached the cluster" in line for line in stage.messages)
 
 
-def test_a_line_that_breaks_before_anything_is_sent_is_tried_again(stage: Stage) -> None:
+def test_a_submission_is_retried_if_the_connection_broke_before_it(stage: Stage) -> None:
     def broken() -> NotSubmittedError:
         error = NotSubmittedError(DisconnectedError("The line broke."))
         error.__cause__ = DisconnectedError("The line broke.")
@@ -442,7 +442,7 @@ def test_an_unreadable_log_delays_no_other(stage: Stage, link: str, asked: list[
     assert [stage.runs.load(run_id).log_read for run_id in suite.run_ids] == read
 
 
-def test_a_broken_suite_is_named_and_not_passed_over(stage: Stage, tmp_path: Path) -> None:
+def test_a_damaged_suite_is_reported_and_not_ignored(stage: Stage, tmp_path: Path) -> None:
     suite = stage.suites.keep(suite_of())
     file = tmp_path / "state" / "suites" / suite.id / "suite.json"
     file.write_text(file.read_text().replace(suite.id, "s000000000000abcd"))
