@@ -92,7 +92,7 @@ def test_why_a_run_failed(name: str, reason: str, line: str) -> None:
 
 @pytest.mark.parametrize("file", sorted(GOLDEN.glob("*.log")), ids=lambda file: str(file.stem))
 @pytest.mark.parametrize("seed", range(3))
-def test_the_pieces_in_which_it_comes_do_not_matter(
+def test_a_genuine_log_gives_the_same_steps_in_any_chunks(
     file: Path, seed: int, pieces: Callable[[bytes, int], Iterator[bytes]]
 ) -> None:
     whole, expected = parsed(file.read_bytes())

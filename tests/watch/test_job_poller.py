@@ -137,7 +137,7 @@ def test_a_later_follower_gets_the_known_state_immediately(slurm: Slurm, open_lo
     assert len(slurm.looks) == 1
 
 
-def test_a_job_that_ended_is_followed_no_more(slurm: Slurm, open_lookout: OpenLookout) -> None:
+def test_an_ended_job_is_no_longer_followed(slurm: Slurm, open_lookout: OpenLookout) -> None:
     slurm.jobs = {"1": job("1", "COMPLETED")}
     poller, inbox = open_lookout(), Inbox()
     following = poller.follow("1", inbox.post)

@@ -179,7 +179,7 @@ def test_ranks_that_write_a_step_apart_are_no_further_start(nemo_line: Callable[
     assert [(step.index, step.step_time_s) for step in steps_of(log)] == [(i, 2.0) for i in range(1, 30)]
 
 
-def test_frames_that_nothing_parts_are_no_further_start(hydra_frame: Callable[..., str]) -> None:
+def test_frames_without_separators_do_not_count_as_a_restart(hydra_frame: Callable[..., str]) -> None:
     """The parser reads the bytes after the last line end again with each piece."""
     parser = StepParser("hydra")
     frames = [hydra_frame(i, i + 1).lstrip("\r") for i in range(3)]
@@ -235,7 +235,7 @@ def test_tflops_that_another_rank_broke_are_left_out(broken: str) -> None:
         "[2025-12-19] iteration 1/ {} | elapsed time per iteration (ms): 500.0 |",
     ],
 )
-def test_numbers_that_no_step_has_are_passed_over(line: str) -> None:
+def test_impossible_step_numbers_are_ignored(line: str) -> None:
     assert steps_of(line.format("9" * 5000) + "\n") == []
 
 
@@ -285,7 +285,7 @@ def test_an_impossible_step_time_is_omitted(nemo_line: Callable[..., str], secon
 
 
 @pytest.mark.parametrize("tflops", ["1e308", "-1e308", "inf", "1e999", "9" * 1000])
-def test_tflops_that_no_gpu_makes_are_left_out(nemo_line: Callable[..., str], tflops: str) -> None:
+def test_impossible_tflops_are_ignored(nemo_line: Callable[..., str], tflops: str) -> None:
     line = nemo_line(0).replace(" | consumed", f" | TFLOPS_per_GPU: {tflops} | consumed")
     assert [(s.index, s.loss, s.tflops_per_gpu) for s in steps_of(line)] == [(0, 12.81, None)]
 

@@ -514,7 +514,7 @@ def results(home: Path, *words: str) -> verbs.Completed:
         ("19-appended-after-requeue.log", NEMO_15B, {"batch"}),
     ],
 )
-def test_a_public_case_that_measured_nothing_warns_with_the_line_and_is_no_success_if_strict(
+def test_a_public_case_without_a_valid_result_is_a_warning_and_fails_if_strict(
     home: Path, name: str, flags: tuple[str, ...], failed: set[str]
 ) -> None:
     path = str(CASES / name)

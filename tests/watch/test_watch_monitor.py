@@ -215,7 +215,7 @@ def test_a_cancelled_run(site: Site, watch: Watch) -> None:
     assert "after 10 of 50 steps" in final.no_verdict
 
 
-def test_a_line_that_is_cut_again_and_again_loses_nothing(site: Site, watch: Watch) -> None:
+def test_repeated_disconnects_lose_no_bytes_of_the_log(site: Site, watch: Watch) -> None:
     fault(site.cluster, "slow", "10")
     run = site.launch()
     watching = watch(run)
@@ -451,9 +451,7 @@ def test_failed_accounting_does_not_disturb_a_watch_and_is_queried_by_the_next(s
 
 
 @pytest.mark.parametrize("selection", [NEMOTRON, HYDRA], ids=["nemo2", "hydra"])
-def test_sockets_between_nodes_make_a_warning_of_a_run_that_is_over(
-    site: Site, watch: Watch, selection: Selection
-) -> None:
+def test_sockets_between_nodes_give_a_finished_run_a_warning(site: Site, watch: Watch, selection: Selection) -> None:
     """The log of a run that fell back to sockets looks like any other log."""
     fault(site.cluster, "socket")
     run = site.launch(selection)
@@ -470,9 +468,7 @@ def test_sockets_between_nodes_make_a_warning_of_a_run_that_is_over(
     assert "NET/Socket" not in site.log_of(run).read_text()
 
 
-def test_network_lines_are_copied_once_the_run_is_over_and_an_unanswered_question_leaves_none(
-    site: Site, watch: Watch
-) -> None:
+def test_network_lines_are_copied_once_after_the_end_of_the_run(site: Site, watch: Watch) -> None:
     run = site.launch()
     final = watch(run).end()
     kept = site.runs.folder(run.id) / "network.txt"

@@ -225,7 +225,7 @@ def test_a_replaced_log_is_named_if_its_steps_are_missing(plan: Plan) -> None:
         (45, "PASS", ""),
     ],
 )
-def test_steps_that_count_of_two_starts_or_of_a_warm_up_are_a_warning(
+def test_a_window_that_spans_two_starts_or_a_warm_up_is_a_warning(
     plan: Plan, began: int, result: str, words: str
 ) -> None:
     again = [Step(n, 50, step_time_s=4.0) for n in range(began, 50)]
