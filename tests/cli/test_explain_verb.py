@@ -80,7 +80,7 @@ def test_a_stage_chooses_its_rules(capsys: pytest.CaptureFixture[str], tmp_path:
 
 
 @pytest.mark.parametrize("name", ["nowhere.log", ".", "a\0b"])
-def test_what_cannot_be_read_is_a_wrong_request(
+def test_an_unreadable_file_is_a_usage_error(
     name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
