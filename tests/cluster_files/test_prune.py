@@ -84,7 +84,7 @@ def test_all_results_of_a_run_stay_after_its_log_is_removed(runs: Runs, state: s
     assert (again.loss, again.verdict, again.step_time_s) == (result.loss, result.verdict, result.step_time_s)
 
 
-def test_who_lists_the_runs_again_and_again_sees_it(runs: Runs) -> None:
+def test_a_pruned_log_is_noticed_when_runs_are_listed_again(runs: Runs) -> None:
     remember(runs, over("one"))
     records = RunRecords(runs)
     history = History(records, runs)
