@@ -79,7 +79,7 @@ def test_a_custom_rule_can_mark_a_line_as_harmless(folder: Path) -> None:
     assert worst(b"RuntimeError: known here\n") is None
 
 
-def test_what_a_group_matched_is_shown_without_control_characters(folder: Path) -> None:
+def test_text_matched_by_a_group_is_shown_without_control_characters(folder: Path) -> None:
     (folder / "site.toml").write_text(
         "[[install]]\npatterns = ['lost (?P<what>.+)']\nreason = 'No {what}'\nexamples = ['lost x']\n"
     )
