@@ -301,7 +301,7 @@ def test_importing_a_run_twice_gives_the_same_run_with_its_saved_state(catalog: 
     assert len(runs.all()) == 1
 
 
-def test_a_cluster_that_counts_its_jobs_anew_has_two_runs(catalog: Catalog, runs: Runs) -> None:
+def test_a_reused_job_number_gives_a_second_run(catalog: Catalog, runs: Runs) -> None:
     first = import_run(catalog, runs, "eos", one(catalog, runs, found()))
     later = one(catalog, runs, found(folder=FOLDER.replace("_1767000000", "_1799999999")))
     assert later.imported_id == ""

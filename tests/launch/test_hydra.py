@@ -67,7 +67,7 @@ def test_the_recipes_tokenizer_is_not_a_deviation(catalog: Catalog) -> None:
     assert "HUGGINGFACE_HUB_CACHE" not in dict(spec.env)
 
 
-def test_a_pipeline_without_virtual_stages_overlaps_nothing_that_needs_them(catalog: Catalog) -> None:
+def test_a_pipeline_without_virtual_stages_disables_the_overlaps_that_need_them(catalog: Catalog) -> None:
     for spec in without_virtual_stages(catalog):
         assert overlaps_of_virtual_stages(resolved(spec)) == [False, False, True]
 

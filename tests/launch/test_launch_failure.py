@@ -41,7 +41,7 @@ SECRETIVE = "Command: 'sbatch --requeue --parsable /lustre/x_sbatch.sh'\nExit co
         (255, "sbatch: unrecognized option '--segment=4'", False),
     ],
 )
-def test_whether_slurm_may_have_a_job(exit_code: int, words: str, may: bool) -> None:
+def test_may_have_been_submitted_depends_on_exit_code_and_message(exit_code: int, words: str, may: bool) -> None:
     assert may_have_been_submitted(exit_code, words) is may
 
 

@@ -47,7 +47,7 @@ def test_a_submission_that_was_killed_is_withdrawn_when_slurm_has_had_its_time(s
     assert (run.submission, run.note) == ("withdrawn", NEVER_TAKEN.format("sbatch"))
 
 
-def test_before_that_it_stays_unknown(stage: Stage) -> None:
+def test_a_run_whose_sbatch_was_killed_stays_unknown(stage: Stage) -> None:
     stage.on_sbatch(KILLED)
     run = stage.submit()
     assert run.submission == "unknown"
@@ -126,7 +126,7 @@ def test_a_process_that_is_at_work_is_not_given_up(stage: Stage) -> None:
 
 
 @pytest.mark.usefixtures("_late")
-def test_a_folder_that_cannot_be_seen_settles_nothing(stage: Stage) -> None:
+def test_a_run_whose_folder_is_not_mounted_stays_unknown(stage: Stage) -> None:
     """The file system is not mounted on this login node."""
     stage.set_unknown()
     assert stage.reconcile().submission == "unknown"

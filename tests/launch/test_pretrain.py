@@ -217,7 +217,7 @@ def test_a_list_that_fails_is_not_printed_and_the_training_starts(site: Path, fu
     assert run(site, {}, rank=8, SLURM_LOCALID="0").stdout == "BUILT bf16 False\nTRAINED 1\n"
 
 
-def test_a_list_that_hangs_is_left_after_the_time_limit(
+def test_a_hanging_nvidia_smi_is_abandoned_after_the_timeout(
     site: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     nvidia_smi(site, EIGHT, "exec sleep 600")
@@ -228,7 +228,7 @@ def test_a_list_that_hangs_is_left_after_the_time_limit(
     assert capfd.readouterr().out == ""
 
 
-def test_check_prints_the_same_and_builds_nothing(site: Path) -> None:
+def test_check_prints_the_configuration_and_builds_nothing(site: Path) -> None:
     trained, checked = run(site, {"trainer.max_steps": 50}), run(site, {"trainer.max_steps": 50}, "--check")
     assert checked.returncode == 0
     assert trained.stdout == checked.stdout + "BUILT bf16 False\nTRAINED 50\n"

@@ -430,7 +430,7 @@ def test_a_submitted_run_is_not_withdrawn(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("names", [("save",), ("save", "save_script")])
-def test_a_full_disk_before_anything_is_stored_offers_no_run_that_is_not_there(
+def test_a_disk_full_before_the_run_is_saved_is_reported_without_a_run_id(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...]
 ) -> None:
     def full(*_: object) -> None:
@@ -446,7 +446,7 @@ def test_a_full_disk_before_anything_is_stored_offers_no_run_that_is_not_there(
     assert not stage.runs.folder(RUN_ID).exists()
 
 
-def test_a_folder_that_cannot_be_made_here_offers_no_run_that_is_not_there(stage: Stage) -> None:
+def test_a_run_folder_that_cannot_be_created_is_reported_without_a_run_id(stage: Stage) -> None:
     folder = stage.runs.folder(RUN_ID)
     folder.parent.mkdir(parents=True)
     folder.write_text("in the way")

@@ -300,7 +300,7 @@ def copying(site: UpstreamInstall, environment: Path) -> str:
 
 
 @pytest.mark.usefixtures("copying")
-def test_an_environment_is_made_used_and_made_anew(site: UpstreamInstall) -> None:
+def test_a_broken_environment_is_detected_and_built_again(site: UpstreamInstall) -> None:
     site.made("directories", "environment")
     step = site.steps()["environment"]
     Path(step.results[-1]).unlink()
@@ -335,7 +335,7 @@ exec "{sys.executable}" "$@"
     assert not site.done("environment"), "the next step would begin before pip is there"
 
 
-def test_pip_that_was_lost_while_it_was_replaced_is_made_anew(tmp_path: Path) -> None:
+def test_a_half_replaced_pip_is_installed_again(tmp_path: Path) -> None:
     programs, half = tmp_path / "bin", tmp_path / "lib/python3.10/site-packages/pip"
     programs.mkdir()
     half.mkdir(parents=True)

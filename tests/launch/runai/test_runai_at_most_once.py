@@ -269,7 +269,9 @@ def test_a_cancel_is_kept_on_a_read_only_cluster(at: SubmitSite, monkeypatch: py
 
 
 @pytest.mark.parametrize("steps", [3, 5, 7, 8])
-def test_a_program_that_is_killed_is_gone_on_with(at: SubmitSite, monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
+def test_a_submission_killed_at_any_step_can_be_continued(
+    at: SubmitSite, monkeypatch: pytest.MonkeyPatch, steps: int
+) -> None:
     run, killer = at.new(), Killer(monkeypatch)
     killer.after(steps)
     with at.cluster() as cluster, pytest.raises(KilledError):
