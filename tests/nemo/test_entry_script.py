@@ -212,7 +212,7 @@ def test_nemo_builds_the_recipe_as_it_was_set(version: str, tmp_path: Path) -> N
     }
 
 
-def test_what_nemo_raises_is_shown_after_the_configuration(tmp_path: Path) -> None:
+def test_an_error_in_nemo_is_printed_after_the_configuration(tmp_path: Path) -> None:
     """The recipe fuses rotary embeddings by Transformer Engine, which is not installed here."""
     (tmp_path / "launch.json").write_text(json.dumps(launch({})))
     done = start(VERSIONS[0], tmp_path, "launch.json")

@@ -68,7 +68,7 @@ def test_a_complete_environment_is_not_built_again(root: Path, capsys: pytest.Ca
 
 @pytest.mark.usefixtures("root")
 @pytest.mark.parametrize("changed", ["requirements.lock", "requirements-9.9.9.lock"])
-def test_a_changed_lock_makes_the_version_anew(changed: str) -> None:
+def test_a_changed_lock_file_invalidates_the_environment(changed: str) -> None:
     make_both()
     (environment.HERE / changed).write_text("nemo-toolkit==9.9.8\n")
     with pytest.raises(RuntimeError):
