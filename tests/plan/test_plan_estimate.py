@@ -365,7 +365,7 @@ def test_the_parts_of_a_step_add_up_to_it(catalog: Catalog) -> None:
             assert parts.compute_s > 0.6 * total
 
 
-def test_what_cannot_run_has_no_number(plan_of: PlanOf) -> None:
+def test_a_configuration_that_cannot_run_has_no_estimate(plan_of: PlanOf) -> None:
     plan = plan_of("grok1@25.02 314b h100 bf16", 768)
     assert plan.parallelism.ga is not None
     assert why_none(plan).severity == "note"

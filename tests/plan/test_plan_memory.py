@@ -123,7 +123,7 @@ def test_experts_are_split_by_expert_parallelism(plan_of: PlanOf) -> None:
     assert whole.state_gb > 3 * split.state_gb
 
 
-def test_what_halves_the_master_weights_by_the_presets_settings(plan_of: PlanOf) -> None:
+def test_the_size_of_master_weights_follows_from_the_presets_settings(plan_of: PlanOf) -> None:
     # 24.11 uses NeMo 1's own optimizer, which keeps two bytes less for each parameter where the weights are bf16.
     bf16, fp8 = memory(plan_of(f"{L405B} bf16", 576)), memory(plan_of(f"{L405B} fp8", 576))
     parameters = 126 / 72 * (2 * 16384 * (16384 + 2048) + 3 * 16384 * 53248) + 128256 * 16384 / 8

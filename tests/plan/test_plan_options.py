@@ -119,7 +119,7 @@ def test_a_checkpoint_path_must_be_absolute_and_safe_in_a_script(plan_of: PlanOf
         ({"profile": True, "nccl_trace": True, "load_checkpoint": "/a"}, "load_checkpoint"),
     ],
 )
-def test_what_excludes_each_other_is_refused_once(plan_of: PlanOf, asked: dict[str, object], field: str) -> None:
+def test_conflicting_options_give_one_error(plan_of: PlanOf, asked: dict[str, object], field: str) -> None:
     made = plan_of(LLAMA, 16, **asked)
     assert list(errors(made)) == [field]
     assert all(problem.fix for problem in made.problems if problem.severity == "error")
@@ -151,7 +151,7 @@ def test_steps_that_an_option_would_overrule_are_refused(plan_of: PlanOf, asked:
         (GROK, 512, "load_checkpoint", "/a"),
     ],
 )
-def test_what_a_recipe_does_not_have_is_refused(
+def test_an_option_that_the_recipe_lacks_is_refused(
     plan_of: PlanOf, names: str, scale: int, field: str, value: object
 ) -> None:
     made = plan_of(names, scale, **{field: value})
@@ -218,7 +218,7 @@ def test_a_plan_document_has_options_only_if_an_option_is_set(plan_of: PlanOf) -
     assert made["estimate"] == plain["estimate"]
 
 
-def test_no_published_configuration_does_anything_else(catalog: Catalog) -> None:
+def test_no_published_configuration_has_run_options(catalog: Catalog) -> None:
     for recipe in catalog.recipes:
         for selection in selections(recipe):
             made = plan(catalog, selection)

@@ -273,7 +273,7 @@ def test_one_virtual_stage_or_expert_group_means_none(plan_of: PlanOf) -> None:
     assert plan.parallelism.ep == 1
 
 
-def test_what_the_script_corrects_is_noted(plan_of: PlanOf) -> None:
+def test_a_value_that_the_script_corrects_has_a_note(plan_of: PlanOf) -> None:
     plan = plan_of(N340B, 256)
     assert plan.parallelism.vp == 12
     assert plan.printed is not None
