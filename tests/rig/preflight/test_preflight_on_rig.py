@@ -206,7 +206,7 @@ def test_an_account_that_cannot_be_checked_is_a_warning(rig: Rig, look: Look) ->
     assert "Connection refused" in checks["account"].found
 
 
-def test_a_cluster_that_keeps_no_accounts(
+def test_a_cluster_without_accounting_passes_the_account_check(
     rig_without_accounting: Rig, job: Plan, servers: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)

@@ -95,7 +95,7 @@ def test_without_the_database_a_job_is_found_in_the_queue(trial: Trial) -> None:
     trial.settle()
 
 
-def test_a_job_that_ended_is_found_whatever_was_lost(trial: Trial) -> None:
+def test_an_ended_job_is_found_after_its_record_is_lost(trial: Trial) -> None:
     _check_ended_job(trial)
 
 
