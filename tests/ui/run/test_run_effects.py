@@ -105,7 +105,7 @@ async def test_the_trouble_of_a_thread(error: Exception, why: str) -> None:
     assert why in caught.value.why
 
 
-async def test_who_waits_for_a_stuck_thread_can_be_cancelled_at_once() -> None:
+async def test_a_task_that_waits_for_a_stuck_thread_can_be_cancelled_immediately() -> None:
     began, release, ended = threading.Event(), threading.Event(), threading.Event()
 
     def stick() -> None:
