@@ -90,13 +90,13 @@ def test_a_refusal_names_the_runs_or_how_many() -> None:
     assert result.refusals[0].words == "The precisions differ: fp8 (base), bf16 (12 runs)."
 
 
-def test_scales_of_two_batches_are_refused_at_one_scale() -> None:
+def test_two_batch_sizes_at_one_scale_are_refused() -> None:
     runs = [BASE, other(overrides=Overrides(gbs=128)), make_result("more", selection=replace(NEMOTRON, scale=128))]
     assert [remark.aspect for remark in assess_comparability(runs, "scales").refusals] == ["batch"]
     weak = [make_result("weak", selection=replace(NEMOTRON, scale=scale)) for scale in (16, 64, 2048)]
     assert assess_comparability(weak, "scales").warnings == ()
 
 
-def test_every_purpose_takes_repeats() -> None:
+def test_every_purpose_accepts_repeats() -> None:
     for purpose in PURPOSES:
         assert assess_comparability([BASE, make_result("again")], purpose).comparable

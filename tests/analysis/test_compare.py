@@ -66,7 +66,7 @@ def test_the_base_of_a_comparison_comes_first() -> None:
         assert [contrast.other.runs[0].id for contrast in comparison.contrasts] == ["new0"]
 
 
-def test_repeats_whose_submission_is_not_known_are_in_the_order_of_their_logs() -> None:
+def test_repeats_without_a_submission_time_are_ordered_by_their_logs() -> None:
     late, early = (
         make_result(name, 2.0, submitted_at=None, log_grew_at=at) for name, at in (("late", 9.0), ("early", 5.0))
     )
@@ -133,7 +133,7 @@ def test_runs_that_are_not_alike_have_no_difference() -> None:
     assert comparison.contrasts == ()
 
 
-def test_each_kind_is_compared_with_its_own() -> None:
+def test_only_runs_of_the_same_precision_are_compared() -> None:
     """Two scales in two precisions are two curves."""
     runs = [
         make_result(f"{dtype}{scale}", seconds, replace(NEMOTRON, dtype=dtype, scale=scale))

@@ -72,7 +72,7 @@ def test_environment_launch_and_script() -> None:
     ]
 
 
-def test_a_fact_known_of_only_one_run_is_not_a_difference() -> None:
+def test_a_fact_known_for_only_one_run_is_not_a_difference() -> None:
     known, unknown = ran("k3f9a2", "train\n", "nemo-2.2.1.log", env=(("A", "1"),)), make_run("m4g0b3", spec=None)
     result = difference(known, RunSources(unknown, "", None))
     assert (result.changes, result.texts) == ((), ())
@@ -82,7 +82,7 @@ def test_a_fact_known_of_only_one_run_is_not_a_difference() -> None:
     )
 
 
-def test_a_version_that_one_log_does_not_name_is_not_a_difference() -> None:
+def test_a_version_missing_in_one_log_is_not_a_difference() -> None:
     before, after = ran("k3f9a2", "", "nemo-2.2.1.log"), ran("m4g0b3", "", "nemo-2.2.1.log")
     assert after.facts is not None
     versions = (("NeMo", "2.3.0"), ("NCCL", "2.21.5"))
@@ -141,7 +141,7 @@ def test_a_value_is_hidden_whole(value: str) -> None:
 
 
 @given(st.sampled_from(["hf_", "nvapi-"]), st.from_regex(r"[A-Za-z0-9]{16,60}", fullmatch=True), st.text(max_size=20))
-def test_tokens_are_hidden_wherever_they_stand(prefix: str, rest: str, around: str) -> None:
+def test_tokens_are_hidden_at_any_place_in_a_text(prefix: str, rest: str, around: str) -> None:
     assert rest not in without_secrets(f"{around} {prefix}{rest}\n{around}") or rest in around
     assert hidden_value("ANY", f"{prefix}{rest}") == HIDDEN
 

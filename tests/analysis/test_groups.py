@@ -28,7 +28,7 @@ REPEATS = [at_day(make_result(f"r{day}", seconds), day) for day, seconds in enum
 FAILED = make_result("bad", stage="failed", progress=Progress(steps_done=3, steps_total=50), verdict=None)
 
 
-def test_repeats_are_one_row_with_their_mean_and_noise() -> None:
+def test_repeats_form_one_row_with_their_mean_and_noise() -> None:
     (one,) = grouped([*REPEATS, at_day(FAILED, 3)], "configuration", {})
     assert (one.title, one.scales, one.clusters, one.apart) == ("nemotron4 15b fp8", (64,), ("eos",), "")
     assert [run.id for run in one.runs] == ["bad", "r2", "r1", "r0"]
@@ -41,7 +41,7 @@ def test_repeats_are_one_row_with_their_mean_and_noise() -> None:
     assert one.first.made_at == CREATED_AT + 3 * DAY_S
 
 
-def test_a_run_that_was_slowed_down_counts_for_nothing_and_has_a_row_of_its_own() -> None:
+def test_a_profiled_run_has_a_separate_row_and_is_excluded() -> None:
     plain, other = grouped([at_day(make_result("a"), 1), make_result("b", selection=profiled())], "configuration", {})
     assert plain.apart != other.apart
     assert "profile" in other.apart.lower()

@@ -83,7 +83,7 @@ def jobs(places: UserPaths) -> list[dict[str, Any]]:
     return documents
 
 
-def test_each_is_read_once_and_then_only_what_changed(places: UserPaths) -> None:
+def test_each_run_is_read_once_and_then_only_changed_files(places: UserPaths) -> None:
     with read_below(places) as names:
         first = jobs(places)
     assert names == {"run.json": MANY, "log": MANY}

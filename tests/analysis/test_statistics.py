@@ -8,7 +8,7 @@ from statistics import fmean
 from llmb_tui.analysis.statistics import welch_half_width
 
 
-def test_the_interval_of_a_difference_holds_the_true_one() -> None:
+def test_the_confidence_interval_covers_the_true_difference_in_95_of_100_cases() -> None:
     noise = random.Random(2)
     inside = 0
     for _ in range(400):

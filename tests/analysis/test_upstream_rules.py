@@ -70,7 +70,7 @@ def deviations(result: UpstreamResult) -> tuple[float | None, float | None]:
     return result.deviation(result.step_time_s), result.deviation(result.tflops_per_gpu)
 
 
-def test_both_take_the_mean_over_the_window_and_differ_in_the_deviation() -> None:
+def test_both_rules_average_over_the_window_and_differ_in_the_deviation() -> None:
     """(2.690 + … + 2.699) / 10 = 2.6945; squares of 4.5, 3.5 … ms sum to 82.5; √8.25 = 2.8723, √(82.5 / 9) = 3.0277."""
     script, llmb = timing(nemo()), by_llmb(nemo())
     assert script is not None
@@ -84,7 +84,7 @@ def test_both_take_the_mean_over_the_window_and_differ_in_the_deviation() -> Non
         assert deviations(result) == pytest.approx((stdev_s, tflops_stdev), rel=1e-4)
 
 
-def test_a_missing_iteration_is_noticed_by_one_of_them() -> None:
+def test_only_the_rule_of_llmb_run_reports_a_missing_iteration() -> None:
     """Without 2.694 of iteration 39: (26.945 − 2.694) / 9 = 2.694556."""
     script, llmb = timing(nemo(0, 49, 39)), by_llmb(nemo(0, 49, 39))
     assert script is not None
@@ -108,7 +108,7 @@ def test_another_number_of_steps_is_left_out_by_the_script_alone() -> None:
     assert by_llmb(text).status == "success"
 
 
-def test_every_line_counts_even_a_repeated_one() -> None:
+def test_a_repeated_line_counts_twice() -> None:
     """Iteration 44, 2.699 s, twice: (26.945 + 2.699) / 11 = 2.694909."""
     text = nemo() + nemo(44, 44)
     script, llmb = timing(text), by_llmb(text)
@@ -155,7 +155,7 @@ def test_a_time_with_an_exponent_that_no_number_holds_is_passed_over_by_llmb_run
     assert (script.step_time_s.low, llmb.step_time_s.low, llmb.step_time_s.high) == (1.0, 2.69, 2.699)
 
 
-def test_a_line_of_digits_takes_no_time() -> None:
+def test_a_long_line_of_digits_does_not_slow_the_rules_down() -> None:
     odd = "7" * 300_000 + "\n"
     assert by_llmb(odd + bridge(), "megatron_bridge").status == "success"
     assert timing(odd + bridge()) == timing(bridge())

@@ -144,7 +144,7 @@ def test_csv_has_a_row_for_each_run_in_full() -> None:
     assert row["verdict"] == "PASS"
 
 
-def test_sides_are_named_by_their_differences_and_have_only_known_figures() -> None:
+def test_sides_are_named_by_their_differences_and_omit_unknown_figures() -> None:
     marked = [group_of(repeats("a", (2.0, 2.02))), group_of([make_result("c", 2.1, LARGER)])]
     names = side_names(marked)
     assert ["64 GPUs" in names[0], "128 GPUs" in names[1]] == [True, True]

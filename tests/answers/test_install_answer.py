@@ -21,7 +21,7 @@ STEPS = (
 )
 
 
-def test_a_person_reads_one_row_per_step_in_the_order_of_the_install() -> None:
+def test_the_text_has_one_row_per_step_in_install_order() -> None:
     answer = install_answer("eos", STEPS)
     assert answer.title == "Install on eos"
     assert [row.text for row in rows(answer.make_blocks())] == [

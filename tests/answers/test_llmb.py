@@ -45,7 +45,7 @@ def test_the_summary_counts_the_runs_that_can_be_opened(tmp_path: Path) -> None:
     assert runs_summary("eos", ()) == "No run of llmb-run was found on eos."
 
 
-def test_a_cluster_without_an_installation_has_one_sentence() -> None:
+def test_a_cluster_without_an_installation_is_reported_in_one_sentence() -> None:
     answer = llmb(CATALOG, "eos", (), (), WRITTEN_AT)
     assert [row.text for row in rows(answer.make_blocks())] == [
         "No installation of NVIDIA's llmb-run was found on eos."

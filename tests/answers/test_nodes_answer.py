@@ -36,7 +36,7 @@ def test_a_slow_node_is_named_with_its_evidence_and_copied_as_an_option() -> Non
     assert cells[-1] == ("slow", "bad")
 
 
-def test_nodes_with_nothing_to_compare_with_are_one_line_and_rows_of_csv() -> None:
+def test_nodes_without_a_comparison_are_one_line_of_text_and_rows_in_csv() -> None:
     answer = nodes(slow_nodes(with_a_slow_node()), ["eos"])
     texts = [block.text for block in answer.make_blocks() if isinstance(block, Text)]
     compared = next(block for block in answer.make_blocks() if isinstance(block, Grid)).table
@@ -47,7 +47,7 @@ def test_nodes_with_nothing_to_compare_with_are_one_line_and_rows_of_csv() -> No
     assert not unknown or any(f"{len(unknown)} nodes with nothing to compare with" in text for text in texts)
 
 
-def test_without_a_slow_node_there_is_a_reason_why_there_is_nothing_to_copy() -> None:
+def test_without_a_slow_node_copy_is_disabled_with_a_reason() -> None:
     runs = [make_result(f"n{at}", 2.0, nodes=f"cn[{1 + at % 3:03}-{8 + at % 3:03}]") for at in range(12)]
     answer = nodes(slow_nodes(runs), ["eos"])
     assert (answer.copy, answer.no_copy) == ("", "No node is suspected, so there is nothing to exclude.")

@@ -41,7 +41,7 @@ def remarks(answer: Answer) -> Sequence[str]:
     return [remark.text for block in blocks for remark in block.items]
 
 
-def test_a_run_that_is_not_submitted_has_an_expected_step_time_and_no_measured_one(unfinished: SuiteProgress) -> None:
+def test_a_run_that_is_not_submitted_has_only_an_expected_step_time(unfinished: SuiteProgress) -> None:
     shown = submitted_suite(unfinished)
     assert cells(shown, "state", "steps", "step s", "expected s", "verdict")[1:3] == [
         ("done", "50/50", "1.981", "1.98", "PASS"),

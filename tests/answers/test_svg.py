@@ -110,7 +110,7 @@ def test_the_value_of_the_run_is_a_label() -> None:
     assert "10 % slower" in texts(parsed(CHARTS["history"])[1])
 
 
-def test_each_role_has_its_own_shape() -> None:
+def test_each_role_has_a_distinct_shape() -> None:
     text, root = parsed(CHARTS["scale"])
     assert {shape.tag.removeprefix(NAMESPACE) for shape in root.iter() if "published" in shape.get("class", "")} == {
         "circle"

@@ -55,7 +55,7 @@ def test_cells_and_remarks_keep_their_tone() -> None:
     assert remark.head[0].tone == "warning"
 
 
-def test_labels_are_in_one_column_and_a_long_label_is_above_its_value() -> None:
+def test_labels_share_a_column_and_a_long_label_is_above_its_value() -> None:
     facts = Facts((Fact("nodes", "8"), Fact("a label that is longer than any column", "x"), Fact("steps", "50")))
     assert texts(facts) == ["nodes  8", "a label that is longer than any column", "       x", "steps  50"]
 

@@ -344,11 +344,11 @@ def test_a_broken_preset_is_refused_with_file_line_and_field(tiny_preset: Path, 
         assert part in str(problem)
 
 
-def test_the_preset_that_the_broken_ones_are_made_of_is_whole(tiny_preset: Path) -> None:
+def test_the_preset_from_which_broken_presets_are_derived_is_valid(tiny_preset: Path) -> None:
     assert read_preset(tiny_preset).id == "tiny@1.0"
 
 
-def test_a_peak_is_needed_for_the_precisions_of_a_types_own_tables_only(tiny_preset: Path) -> None:
+def test_a_gpu_type_needs_a_peak_only_for_the_precisions_in_its_tables(tiny_preset: Path) -> None:
     whole = tiny_preset.read_text(encoding="utf-8")
     tiny_preset.write_text(whole.replace('"fp8"]\n\n[gpus', '"fp8", "nvfp4"]\n\n[gpus'), encoding="utf-8")
     assert read_preset(tiny_preset).dtypes == ("bf16", "fp8", "nvfp4")
@@ -387,7 +387,7 @@ def test_further_faults_are_named_too(tiny_preset: Path) -> None:
     assert caught.value.why == f"line {row}: tables[0].rows[2]: 16 layers do not divide over PP 2 * VP 7"
 
 
-def test_notes_of_a_table_whose_rows_are_at_fault_are_not_looked_at(tiny_preset: Path) -> None:
+def test_notes_of_a_table_with_invalid_rows_are_not_checked(tiny_preset: Path) -> None:
     whole = tiny_preset.read_text(encoding="utf-8")
     tiny_preset.write_text(whole.replace('[8, 8, 2, 1, 1, 4, 4, "NA", 2, 32, 4]', "[]"), encoding="utf-8")
     with pytest.raises(PresetError) as caught:
@@ -416,7 +416,7 @@ def test_every_fault_of_types_is_named_once_with_its_line(tiny_preset: Path) -> 
     )
 
 
-def test_a_preset_without_settings_is_told_all_that_is_missing(tiny_preset: Path) -> None:
+def test_the_error_for_a_preset_without_settings_lists_all_missing_ones(tiny_preset: Path) -> None:
     text = tiny_preset.read_text(encoding="utf-8")
     start, end = text.index("[[settings]]"), text.index("[[options]]")
     tiny_preset.write_text(text[:start] + text[end:], encoding="utf-8")

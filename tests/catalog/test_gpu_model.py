@@ -106,7 +106,7 @@ def test_a_name_is_read_in_its_parts(name: str, gpu_type: str | None, form: str 
         ("acme_x10", "x1", None),
     ],
 )
-def test_a_name_is_of_a_type_or_not_or_does_not_say(name: str, wanted: str, is_type: bool | None) -> None:
+def test_is_type_is_true_false_or_unknown(name: str, wanted: str, is_type: bool | None) -> None:
     assert gpu_model(name).is_type(wanted) is is_type
 
 
@@ -116,7 +116,7 @@ FORMS = st.sampled_from(["", "sxm", "sxm5", "pcie", "nvl"])
 
 
 @given(TYPES, MEMORY, FORMS, st.sampled_from("_- "), st.booleans(), st.booleans())
-def test_a_whole_gpu_is_of_one_type_whatever_else_its_name_says(  # noqa: PLR0917
+def test_the_name_of_a_whole_gpu_gives_exactly_one_type(  # noqa: PLR0917
     gpu_type: str, memory: str, form: str, separator: str, vendor: bool, capitals: bool
 ) -> None:
     words = [word for word in ("nvidia" if vendor else "", gpu_type, form, memory) if word]

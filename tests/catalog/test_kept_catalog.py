@@ -60,7 +60,7 @@ def test_a_changed_file_is_read_again(services: Services) -> None:
     assert "tiny" not in again(services).catalog.workloads()
 
 
-def test_a_broken_preset_is_told_each_time(services: Services) -> None:
+def test_a_broken_preset_is_reported_at_each_start(services: Services) -> None:
     (services.places.presets / "more.toml").write_text("what")
     for one in (services, again(services)):
         errors: list[object] = []
@@ -70,7 +70,7 @@ def test_a_broken_preset_is_told_each_time(services: Services) -> None:
 
 
 @pytest.mark.parametrize("damage", ["", "{}", "[]", "\0", '{"stamp": 1, "parts": [1, 2, 3]}', "cut", "nested", "form"])
-def test_what_is_damaged_is_made_anew(services: Services, damage: str) -> None:
+def test_a_damaged_catalog_cache_is_written_again(services: Services, damage: str) -> None:
     first = repr(services.catalog)
     file = services.places.catalog
     text = file.read_text()
@@ -85,7 +85,7 @@ def test_what_is_damaged_is_made_anew(services: Services, damage: str) -> None:
     assert file.read_text() == text
 
 
-def test_what_another_program_kept_is_made_anew(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_catalog_cache_of_another_version_is_not_used(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     assert services.catalog
     stamp = stamp_of((services.places.presets,))
     monkeypatch.setattr("llmb_tui.__version__", "0.0.0")
@@ -102,7 +102,7 @@ def test_a_pipe_is_not_opened(services: Services) -> None:
     assert not services.places.catalog.exists()
 
 
-def test_a_place_that_takes_no_file_changes_nothing(services: Services) -> None:
+def test_the_catalog_loads_when_the_cache_cannot_be_written(services: Services) -> None:
     services.places.state.write_text("in the way")
     assert repr(services.catalog) == repr(load_presets((services.places.presets,)))
 

@@ -23,7 +23,7 @@ def own_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_every_gpu_type_of_the_recipes_is_known_with_a_source() -> None:
+def test_every_gpu_type_of_the_recipes_has_chip_data_with_a_source() -> None:
     catalog = load_presets()
     assert set(catalog.gpu_types()) <= set(catalog.chips)
     assert all(len(chip.source) > 20 for chip in catalog.chips.values())

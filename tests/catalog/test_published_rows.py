@@ -48,7 +48,7 @@ def test_every_recipe_has_all_its_rows_and_results(catalog: Catalog) -> None:
     assert tuple(map(sum, zip(*counts.values(), strict=True))) == (136, 88)
 
 
-def test_the_results_of_another_release_say_so(catalog: Catalog) -> None:
+def test_results_from_another_release_carry_its_number(catalog: Catalog) -> None:
     borrowed = [result for recipe in catalog.recipes for result in results(recipe) if result.release]
     assert len(borrowed) == 12
     assert {(result.release, result.gpu, result.container, "v25.05" in result.source) for result in borrowed} == {
@@ -80,7 +80,7 @@ def test_a_full_size_row_follows_the_rule_of_its_table(recipe: Recipe, row: Row)
 
 
 @pytest.mark.parametrize(("recipe", "row"), ROWS)
-def test_what_runs_is_what_is_printed_or_a_note_says_why_not(recipe: Recipe, row: Row) -> None:
+def test_a_row_that_differs_from_its_readme_values_has_a_note(recipe: Recipe, row: Row) -> None:
     differing = {
         name
         for name, printed in row.printed.items()

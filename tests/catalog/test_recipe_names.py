@@ -41,7 +41,7 @@ def test_a_recipe_is_found(catalog: Catalog, workload: str, release: str | None,
         ("llama3.1@24.12", None, ("release", "24.12"), "24.11"),
     ],
 )
-def test_an_unknown_name_comes_with_the_nearest(
+def test_the_error_for_an_unknown_name_suggests_the_nearest_name(
     catalog: Catalog, workload: str, release: str | None, unknown: tuple[str, str], nearest: str
 ) -> None:
     with pytest.raises(UnknownNameError) as caught:
@@ -51,7 +51,7 @@ def test_an_unknown_name_comes_with_the_nearest(
     assert nearest in caught.value.fix
 
 
-def test_a_name_like_no_other_comes_with_all_that_are_known(catalog: Catalog) -> None:
+def test_an_unknown_name_without_a_near_match_lists_all_workloads(catalog: Catalog) -> None:
     with pytest.raises(UnknownNameError) as caught:
         catalog.recipe("zzz")
     assert caught.value.nearest == ()
@@ -64,20 +64,20 @@ def test_two_releases_are_refused(catalog: Catalog) -> None:
     assert caught.value.exit_code == 1
 
 
-def test_the_newest_release_is_the_one_with_the_highest_numbers(tiny_preset: Path) -> None:
+def test_the_newest_release_has_the_highest_version_number(tiny_preset: Path) -> None:
     tiny = read_preset(tiny_preset)
     catalog = Catalog(tuple(replace(tiny, release=release) for release in ("1.9", "1.10", "1.10.1", "1.2")))
     assert catalog.recipe("tiny").release == "1.10.1"
     assert [recipe.release for recipe in catalog.recipes] == ["1.10.1", "1.10", "1.9", "1.2"]
 
 
-def test_what_the_recipes_know(catalog: Catalog) -> None:
+def test_the_catalog_lists_workloads_gpu_types_and_precisions(catalog: Catalog) -> None:
     assert catalog.workloads() == ("grok1", "llama3.1", "nemotron4", "nemotron4-340b")
     assert set(catalog.gpu_types()) == {"h100", "b200", "gb200", "gb300"}
     assert catalog.dtypes() == ("bf16", "fp8")
 
 
-def test_a_users_own_presets_are_read_too(tiny_preset: Path, tmp_path: Path) -> None:
+def test_custom_presets_are_loaded_next_to_the_built_in_presets(tiny_preset: Path, tmp_path: Path) -> None:
     (tmp_path / ".hidden.toml").write_text("not = [toml", encoding="utf-8")
     (tmp_path / "notes.txt").write_text("not = [toml", encoding="utf-8")
     catalog = load_presets([tiny_preset.parent, tmp_path / "missing"])
@@ -85,7 +85,7 @@ def test_a_users_own_presets_are_read_too(tiny_preset: Path, tmp_path: Path) -> 
     assert catalog.recipe("grok1").id == "grok1@25.02"
 
 
-def test_a_users_preset_cannot_replace_a_built_in_one(tiny_preset: Path) -> None:
+def test_a_custom_preset_cannot_replace_a_built_in_preset(tiny_preset: Path) -> None:
     text = tiny_preset.read_text(encoding="utf-8").replace('"tiny"', '"grok1"').replace('"1.0"', '"25.02"')
     tiny_preset.write_text(text, encoding="utf-8")
     with pytest.raises(PresetError, match=r"grok1@25\.02") as caught:
@@ -104,7 +104,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("release", "line", "told"), BROKEN.values(), ids=BROKEN.keys())
-def test_a_plan_says_that_a_broken_preset_may_be_what_was_meant(
+def test_a_plan_warns_when_a_broken_preset_may_be_the_intended_release(
     tiny_preset: Path, release: str, line: str, told: bool
 ) -> None:
     text = tiny_preset.read_text(encoding="utf-8")
@@ -119,7 +119,7 @@ def test_a_plan_says_that_a_broken_preset_may_be_what_was_meant(
     assert not [problem for problem in other.problems if problem.field == "release"]
 
 
-def test_a_release_that_is_not_known_names_the_broken_preset(tiny_preset: Path) -> None:
+def test_the_error_for_an_unknown_recipe_names_the_broken_preset(tiny_preset: Path) -> None:
     text = tiny_preset.read_text(encoding="utf-8").replace("gated = true", "gated = 1")
     tiny_preset.write_text(text, encoding="utf-8")
     catalog = load_presets([tiny_preset.parent], lambda _: None)

@@ -174,7 +174,7 @@ def procedures(catalog: Catalog) -> dict[str, UpstreamScripts]:
     return {recipe.id: recipe.upstream for recipe in catalog.recipes if recipe.upstream is not None}
 
 
-def test_every_recipe_has_its_own_procedure(catalog: Catalog) -> None:
+def test_each_public_recipe_has_a_procedure(catalog: Catalog) -> None:
     assert {
         recipe: (procedure.tag, procedure.folder, procedure.setup.how, procedure.launch.how)
         for recipe, procedure in procedures(catalog).items()
@@ -187,7 +187,7 @@ def test_every_recipe_has_its_own_procedure(catalog: Catalog) -> None:
     }
 
 
-def test_tokens_are_asked_for_where_a_script_reads_one(catalog: Catalog) -> None:
+def test_a_recipe_needs_a_hub_token_only_if_a_script_reads_it(catalog: Catalog) -> None:
     result = procedures(catalog)
     assert [recipe for recipe, procedure in result.items() if procedure.setup.needs_hub_token] == ["llama3.1@24.11"]
     assert [recipe for recipe, procedure in result.items() if procedure.launch.needs_hub_token] == ["llama3.1@25.04"]

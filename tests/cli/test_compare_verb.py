@@ -93,7 +93,7 @@ def test_two_sides_are_compared_and_their_changes_named(ended: Ended, tmp_path: 
     assert diff[diff.index("-export MINE=False") + 1] == "+export MINE=True"
 
 
-def test_each_side_has_its_own_curve(ended: Ended, tmp_path: Path) -> None:
+def test_each_side_has_a_separate_curve(ended: Ended, tmp_path: Path) -> None:
     for side, seconds in (("old", (1.98, 2.0)), ("new", (1.98, 2.4))):
         for gpus, step_s in zip((64, 128), seconds, strict=True):
             ended(f"{side}{gpus}", step_s, replace(NEMOTRON, scale=gpus))

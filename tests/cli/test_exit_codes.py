@@ -152,7 +152,7 @@ def test_a_run_without_a_job(
 
 
 @pytest.mark.usefixtures("_idle_monitor")
-def test_an_active_run_is_no_failure_unless_it_is_no_longer_followed(machine: Machine) -> None:
+def test_an_active_run_fails_watch_only_if_it_can_no_longer_be_followed(machine: Machine) -> None:
     run_id = machine.remember(make_run(), 10)
     assert main(["results", run_id]) == main(["watch", run_id, "--once"]) == 0
     assert main(["watch", run_id]) == 2, "the watch ended before the run: the cluster refused the login"

@@ -80,7 +80,7 @@ def test_a_stage_chooses_its_rules(capsys: pytest.CaptureFixture[str], tmp_path:
 
 
 @pytest.mark.parametrize("name", ["nowhere.log", ".", "a\0b"])
-def test_what_cannot_be_read_is_a_wrong_request(
+def test_an_unreadable_file_is_a_usage_error(
     name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -95,7 +95,7 @@ def test_a_log_without_step_lines_names_the_known_formats_and_the_cause(capsys: 
     assert "a GPU is full" in reason
 
 
-def test_a_line_without_end_takes_little_memory(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_very_long_line_is_quoted_only_in_part(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     log = tmp_path / "long.log"
     log.write_bytes(b"RuntimeError: CUDA out of memory. " + b"x" * (12 << 20))
     (cause,) = explained(capsys, str(log))["causes"]

@@ -185,7 +185,7 @@ def test_fetching_from_runai_is_refused_with_the_path(home: Path) -> None:
 
 
 @pytest.mark.usefixtures("task")
-def test_a_terminal_asks_for_a_confirmation(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fetch_needs_a_confirmation_at_a_terminal(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     requests: list[str] = []
 
     def confirm(question: str) -> bool:

@@ -93,13 +93,13 @@ def test_an_invalid_number_is_refused(call: Call, number: str) -> None:
 
 
 @pytest.mark.parametrize("more", [("--layouts", "3"), ("--cluster", "eos")])
-def test_many_plans_take_no_layouts_or_cluster(call: Call, more: tuple[str, ...]) -> None:
+def test_plan_from_a_file_refuses_layouts_and_cluster(call: Call, more: tuple[str, ...]) -> None:
     result = call("plan", "--from", "-", *more)
     assert (result.returncode, result.stdout) == (1, "")
     assert "--from" in result.stderr
 
 
-def test_layouts_take_no_cluster(call: Call) -> None:
+def test_plan_with_layouts_refuses_a_cluster(call: Call) -> None:
     result = call(*PLAN, "--layouts", "2", "--cluster", "nosuch")
     assert (result.returncode, result.stdout) == (1, "")
     assert "`plan --layouts` takes no --cluster." in result.stderr

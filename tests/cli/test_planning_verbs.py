@@ -51,7 +51,7 @@ def test_list_has_every_published_configuration(call: Any) -> None:
 
 
 @pytest.mark.parametrize(("workload", "rows"), [("grok1", 18), ("llama3.1", 46), ("llama3.1@24.11", 12)])
-def test_list_of_one_workload(call: Any, workload: str, rows: int) -> None:
+def test_list_with_a_workload_prints_only_its_rows(call: Any, workload: str, rows: int) -> None:
     made = json.loads(call("list", "--json", "-w", workload).stdout)
     assert len(made) == rows
 
@@ -172,7 +172,7 @@ def test_an_impossible_option_is_an_error_with_its_reason(call: Any, flags: tupl
     assert json.loads(result.stdout)["problems"][0]["field"] == field
 
 
-def test_a_list_of_plans_takes_no_selection_and_may_have_a_byte_order_mark(call: Any, tmp_path: Path) -> None:
+def test_plan_from_a_file_refuses_selection_flags_and_accepts_a_byte_order_mark(call: Any, tmp_path: Path) -> None:
     file = tmp_path / "in.jsonl"
     line = json.dumps({"workload": "nemotron4", "size": "15b", "gpu": "h100", "dtype": "fp8", "scale": 64})
     file.write_bytes(b"\xef\xbb\xbf" + line.encode() + b"\r\n")
@@ -188,7 +188,7 @@ def test_help_names_every_option(call: Any) -> None:
         assert flag in text
 
 
-def test_the_command_of_the_wizard_gives_the_same_selection() -> None:
+def test_the_command_shown_by_the_wizard_parses_to_the_same_selection() -> None:
     catalog = load_presets()
     options = RunOptions(True, True, 3, 9, True, True, "/lustre/my=1")
     chosen = Selection("llama3.1", "25.04", "8b", "h100", "bf16", 8, steps=9, time_limit="00:10:00", options=options)

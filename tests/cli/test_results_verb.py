@@ -108,7 +108,7 @@ def test_a_loss_that_is_not_a_number_is_null_with_a_remark(home: Path) -> None:
     assert (loss["last"], loss["falls"], loss["words"]) == (None, False, "1 step has a loss that is not a number")
 
 
-def test_a_log_without_a_configuration_has_only_its_own_values(home: Path) -> None:
+def test_a_log_without_a_configuration_has_only_values_from_the_log(home: Path) -> None:
     (run,) = documents(home, str(GOLDEN / "nemo-2.4.0-flops.log"))
     result = run["result"]
     assert (run["selection"], run["verdict"]["result"], run["steps_done"], run["steps_total"]) == (None, None, 30, 30)
@@ -131,7 +131,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("odd", ODD)
-def test_an_odd_number_in_one_log_spoils_no_answer(home: Path, odd: str) -> None:
+def test_an_odd_number_in_one_log_does_not_break_any_verb(home: Path, odd: str) -> None:
     """Logs contain interleaved lines of ranks, and fragments of output of failing programs."""
     remember(home, "odd", log() + ODD[odd] + log()[6:].replace(" | consumed", " | TFLOPS_per_GPU: 1e308 | consumed"))
     remember(home, "well", log())
@@ -299,7 +299,7 @@ def test_an_unreadable_log_on_a_cluster_is_not_a_log_without_steps(
 
 @pytest.mark.parametrize("rule", ["recipe", "llmb-run", "parse_train_timing"])
 @pytest.mark.parametrize("prefix", ["", "near:"])
-def test_an_unreadable_folder_is_not_an_empty_one(home: Path, tmp_path: Path, prefix: str, rule: str) -> None:
+def test_an_unreadable_folder_is_not_reported_as_empty(home: Path, tmp_path: Path, prefix: str, rule: str) -> None:
     near = SlurmProfile("near", "localhost", "acct", "batch", "/lustre", transport="local")
     Services(UserPaths(home / "config", home / "state")).clusters.save(near)
     folder = tmp_path / "logs"

@@ -53,7 +53,7 @@ def test_jobs_and_results_name_the_launch_method(ended: Ended, tmp_path: Path) -
         assert "PASS 100.5 %" in row
 
 
-def test_the_step_time_and_the_median_have_their_own_names(ended: Ended, tmp_path: Path) -> None:
+def test_the_step_time_and_the_median_have_separate_columns(ended: Ended, tmp_path: Path) -> None:
     run = ended(NOTHING_MORE)
     log = tmp_path / "state" / "runs" / run.id / "log"
     steps = log.read_text().splitlines(keepends=True)

@@ -165,7 +165,7 @@ def test_missing_values_are_reported(tmp_path: Path, file: Path, words: tuple[st
     assert message in suite(tmp_path, *words, code=1).stderr
 
 
-def test_a_file_takes_no_selection(tmp_path: Path, file: Path) -> None:
+def test_a_suite_file_cannot_be_combined_with_selection_flags(tmp_path: Path, file: Path) -> None:
     assert "it defines its own runs" in suite(tmp_path, "plan", str(file), "--scale", "16", code=1).stderr
 
 

@@ -29,7 +29,7 @@ def services(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Services:
     return made
 
 
-def test_suspend_and_resume_ask_the_cluster(
+def test_suspend_and_resume_send_a_request_to_the_cluster(
     services: Services, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     requests: list[tuple[str, str]] = []

@@ -62,7 +62,7 @@ print("done", me)
 """
 
 
-def test_two_programs_lose_and_duplicate_nothing(tmp_path: Path) -> None:
+def test_concurrent_programs_neither_lose_nor_duplicate_changes(tmp_path: Path) -> None:
     places = UserPaths(tmp_path / "config", tmp_path / "state")
     runs = Runs(places)
     job_ids = tuple(str(number) for number in range(PROGRAMS))

@@ -90,7 +90,7 @@ def _still_unknown(run: Run) -> Run:
     return replace(run, note="sbatch has not answered.")
 
 
-def test_watch_asks_until_the_submission_is_known_and_prints_each_reason_once(
+def test_watch_queries_until_the_submission_is_known_and_prints_each_reason_once(
     services: RecordingServices, capsys: pytest.CaptureFixture[str]
 ) -> None:
     services.remember("a1", "eos")
@@ -105,14 +105,14 @@ def test_watch_asks_until_the_submission_is_known_and_prints_each_reason_once(
     ]
 
 
-def test_watch_once_asks_once(services: RecordingServices) -> None:
+def test_watch_once_queries_once(services: RecordingServices) -> None:
     services.remember("a1", "eos")
     services.answers = [_still_unknown]
     assert settle(services, "a1").submission == "unknown"
     assert services.asked == ["a1"]
 
 
-def test_watch_asks_for_a_password_once_and_not_after_each_disconnect(
+def test_watch_prompts_for_a_password_once_and_not_after_each_disconnect(
     services: RecordingServices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(user, "has_terminal", lambda: True)
@@ -122,7 +122,7 @@ def test_watch_asks_for_a_password_once_and_not_after_each_disconnect(
     assert services.attended == [True, False, False]
 
 
-def test_verbs_without_a_terminal_ask_no_question(services: RecordingServices, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verbs_without_a_terminal_do_not_prompt(services: RecordingServices, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(user, "has_terminal", lambda: False)
     services.remember("a1", "eos")
     services.answers = [_submitted]
@@ -130,7 +130,7 @@ def test_verbs_without_a_terminal_ask_no_question(services: RecordingServices, m
     assert services.attended == [False]
 
 
-def test_a_known_submission_is_not_asked_about(services: RecordingServices) -> None:
+def test_a_known_submission_is_not_queried(services: RecordingServices) -> None:
     services.remember("a1", "eos")
     services.runs.save(_submitted(services.runs.load("a1")))
     assert settle(services, "a1", wait=True).submission == "submitted"
@@ -144,7 +144,7 @@ def test_a_refused_login_is_not_repeated(services: RecordingServices) -> None:
         settle(services, "a1", wait=True)
 
 
-def test_jobs_asks_a_silent_cluster_only_once(
+def test_jobs_queries_a_silent_cluster_only_once(
     services: RecordingServices, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("llmb_tui.cli.runs.user_services", lambda _arguments: services)

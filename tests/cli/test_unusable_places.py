@@ -142,7 +142,9 @@ def test_a_missing_home_is_reported_with_the_variables_to_set(
 
 
 @pytest.mark.parametrize("broken", [a_file, to_itself])
-async def test_the_screen_says_it_in_the_same_words(places: UserPaths, broken: Callable[[Path], None]) -> None:
+async def test_the_screen_shows_the_error_message_of_the_command(
+    places: UserPaths, broken: Callable[[Path], None]
+) -> None:
     broken(places.state)
     app = LlmbApp(Services(places))
     async with app.run_test(size=SIZE) as pilot:

@@ -194,7 +194,7 @@ def test_the_run_is_one_json_document_as_with_our_script(
     assert (document["id"], document["procedure"], document["job_ids"]) == (run.id, "upstream", ["101", "102"])
 
 
-def test_the_cluster_is_not_asked_without_a_terminal_and_a_confirmation(
+def test_without_a_terminal_and_yes_nothing_is_submitted(
     services: RecordingServices, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call(*SUBMIT) == 1
@@ -205,7 +205,7 @@ def test_the_cluster_is_not_asked_without_a_terminal_and_a_confirmation(
     assert services.runs.all() == ()
 
 
-def test_an_unknown_submission_is_reported_with_the_way_to_ask(
+def test_an_unknown_submission_is_reported_with_the_command_to_check_it(
     services: RecordingServices, capsys: pytest.CaptureFixture[str]
 ) -> None:
     services.asked.submission = "unknown"
@@ -254,7 +254,7 @@ def test_an_install_without_the_token_prints_how_to_enter_it(
     assert "`llmb-tui secrets eos --give hugging-face`" in printed
 
 
-def test_a_terminal_asks_for_the_token_and_the_install_continues(
+def test_install_prompts_for_the_token_at_a_terminal_and_continues(
     services: RecordingServices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     services.asked.steps = (LACKING,)

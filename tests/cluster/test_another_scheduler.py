@@ -87,13 +87,13 @@ def test_a_wrong_field_is_refused_by_the_kind_when_saved_and_when_read(lab: Lab)
     assert "queue" in lab.verb("config", "validate", exit_code=1)
 
 
-def test_a_cluster_that_cannot_be_reached_says_so(lab: Lab) -> None:
+def test_an_unreachable_cluster_is_reported(lab: Lab) -> None:
     lab.add()
     lab.queue.rmdir()
     assert f"There is no queue at {lab.queue}." in lab.verb("doctor", "lab", exit_code=2)
 
 
-def test_its_own_checks_are_made(lab: Lab) -> None:
+def test_doctor_runs_the_checks_of_the_scheduler(lab: Lab) -> None:
     lab.add()
     checks = json.loads(lab.verb("doctor", "lab", "--json"))["checks"]
     assert [(check["id"], check["status"], check["found"]) for check in checks] == [("queue", "ok", "0 tasks")]

@@ -28,7 +28,7 @@ class Pouring(Stream):
         pass
 
 
-def test_over_any_time_no_more_comes_than_one_piece_too_many() -> None:
+def test_a_limited_stream_exceeds_the_limit_by_at_most_one_chunk() -> None:
     now = [1000.0]
     stream = LimitedStream(
         Pouring(), Limit(2_000_000, lambda: now[0], lambda seconds: now.__setitem__(0, now[0] + seconds))

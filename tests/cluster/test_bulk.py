@@ -31,7 +31,7 @@ def long_stream(session: SlurmCluster) -> Stream:
     return stream
 
 
-def test_long_streams_share_a_second_connection_when_a_login_asks_no_question(
+def test_long_streams_share_a_second_connection_when_a_login_needs_no_prompt(
     node: LoginNode, session: SlurmCluster
 ) -> None:
     session.run(["true"])
@@ -51,7 +51,7 @@ def test_a_stream_that_is_not_long_stays_on_the_first(node: LoginNode, session: 
     assert len(node.transports) == 1
 
 
-def test_a_login_that_asked_is_not_repeated_for_streams(node: LoginNode) -> None:
+def test_a_login_that_prompted_is_not_repeated_for_streams(node: LoginNode) -> None:
     node.factors = ("publickey", "keyboard-interactive")
     node.rounds = (("Verification code: ",),)
     node.codes = ["111111", "222222"]

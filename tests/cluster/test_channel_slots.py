@@ -30,7 +30,7 @@ def start_stream(connection: Connection) -> Stream:
     return stream
 
 
-def test_a_stream_gives_way_to_a_command_and_may_begin_again(connection: Connection) -> None:
+def test_a_command_preempts_a_stream_which_may_start_again(connection: Connection) -> None:
     stream = start_stream(connection)
     assert connection.run(["echo", "here"], deadline_s=30).stdout == "here\n"
     with pytest.raises(StreamPreemptedError) as caught:
@@ -59,7 +59,7 @@ def test_a_stream_has_its_turn_first(connection: Connection, monkeypatch: pytest
     connection.close()
 
 
-def test_streams_take_turns_too(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_stream_preempts_the_first(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(channel_slots, "TURN_S", 0.1)
     first = start_stream(connection)
     second = start_stream(connection)
@@ -69,7 +69,7 @@ def test_streams_take_turns_too(connection: Connection, monkeypatch: pytest.Monk
     connection.close()
 
 
-def test_the_oldest_stream_gives_way(node: LoginNode, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_oldest_stream_is_preempted(node: LoginNode, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(channel_slots, "TURN_S", 0.1)
     node.max_sessions = 3
     connection = connect(node.profile(), NonInteractivePrompter())

@@ -55,7 +55,7 @@ def test_partitions_of_several_versions_of_slurm(text: str) -> None:
     assert by_id["time-limit"].found == "at most 04:00:00"
 
 
-def test_without_a_plan_the_cluster_is_judged_on_its_own() -> None:
+def test_without_a_plan_only_the_cluster_is_checked() -> None:
     by_id = checks(plan=None)
     assert Preflight(tuple(by_id.values())).passed
     assert not {"time-limit", "gpus", "cpu", "trial"} & set(by_id)
@@ -220,7 +220,7 @@ def test_no_gpu_request_is_right_if_slurm_counts_none() -> None:
         *((name, "h100", "warning") for name in ("hopper", "hgx", "sxm5", "nvidia", "80gb_hbm3", "nvl72")),
     ],
 )
-def test_sites_name_gpu_types_in_their_own_way(site: str, wanted: str, status: str) -> None:
+def test_gpu_types_are_recognised_under_site_specific_names(site: str, wanted: str, status: str) -> None:
     by_id = checks(nodes(f"8|idle|gpu:{site}:8(S:0-1)"), plan=with_gpu(wanted))
     assert by_id["gpus"].status == status
     assert (by_id["nodes"].status == "failed") == (status == "failed")
@@ -232,7 +232,7 @@ def test_only_nodes_with_the_right_gpus_count() -> None:
     assert by_id["gpus"].status == "ok"
 
 
-def test_a_partition_of_two_kinds_of_gpus_says_how_to_tell_them_apart() -> None:
+def test_a_partition_with_two_gpu_types_suggests_a_constraint() -> None:
     mixed = nodes("9|idle|gpu:h100:8|hbm3,ib", "90|idle|gpu:a100:8|hbm2,ib")
     found = checks(mixed)["gpus"]
     assert (found.status, found.fix) == (
@@ -266,7 +266,7 @@ def test_mig_slices_are_no_gpus(gres: str) -> None:
     assert by_id["gpu-request"].status == "ok"
 
 
-def test_other_partitions_are_named_if_this_one_has_only_slices() -> None:
+def test_other_partitions_are_suggested_if_the_partition_has_only_slices() -> None:
     both = f"batch|batch*|up|4:00:00|4|idle|gpu:{MIG}:56|\nwhole|whole|up|4:00:00|9|idle|gpu:h100:8|\n"
     assert "such as whole." in checks({"nodes": Answer(0, both)})["gpus"].fix
 
@@ -282,7 +282,7 @@ def test_a_request_by_number_may_get_slices_of_the_same_node() -> None:
     assert same.status == "warning", "the constraint selects just these nodes"
 
 
-def test_gpus_of_one_type_that_slurm_lists_by_socket_are_added_up() -> None:
+def test_gpus_that_slurm_lists_by_socket_are_added_up() -> None:
     assert checks(batch("gpu:h100:4(S:0),gpu:h100:4(S:1)"))["gpus"].status == "ok"
 
 
@@ -355,7 +355,7 @@ def test_cards_are_distinguished_from_the_modules_of_the_published_step_times(
         assert "verdict of a run on it will be WARN" in found.fix
 
 
-def test_a_constraint_tells_modules_from_cards() -> None:
+def test_a_constraint_selects_sxm_modules_or_pcie_cards() -> None:
     both = nodes("8|idle|gpu:h100:8|hgx", "8|idle|gpu:h100_pcie:8|card")
     assert checks(both)["gpus"].fix.endswith("To get only SXM, set the cluster's constraint to hgx.")
     assert checks(both, replace(PROFILE, constraint="hgx"))["gpus"].status == "ok"
@@ -407,7 +407,7 @@ def test_a_test_submission_is_not_shown_after_a_failed_check_or_without_an_answe
     assert "trial" not in checks({"trial": Answer(124, "")})
 
 
-def test_several_partitions_are_judged_by_the_one_that_fits() -> None:
+def test_of_several_partitions_only_those_that_fit_the_job_count() -> None:
     two = {
         "partition": Answer(0, PARTITION.replace("04:00:00", "00:10:00") + "\n" + PARTITION.replace("=batch", "=long")),
         "nodes": Answer(0, "batch|batch*|up|10:00|2|idle|gpu:h100:8|\nlong|long|up|4:00:00|9|idle|gpu:h100:8|\n"),
@@ -416,7 +416,7 @@ def test_several_partitions_are_judged_by_the_one_that_fits() -> None:
     assert (by_id["time-limit"].status, by_id["nodes"].found) == ("ok", "9 working of 9")
 
 
-def test_a_large_partition_that_gives_a_job_few_nodes_does_not_stand_for_the_others() -> None:
+def test_a_large_partition_with_a_small_node_limit_does_not_hide_the_others() -> None:
     two = {
         "partition": Answer(
             0, PARTITION.replace("Nodes=UNLIMITED", "Nodes=2") + "\n" + PARTITION.replace("=batch", "=long")
@@ -551,7 +551,7 @@ def with_qos(own: str, of_partition: str, config: str = CONFIG) -> dict[str, Ans
     }
 
 
-def test_a_limit_of_the_partitions_qos_stands_for_that_of_the_jobs() -> None:
+def test_a_limit_of_the_partitions_qos_overrides_the_same_limit_of_the_jobs_qos() -> None:
     """Limits of one kind on one resource."""
     assert "qos" not in checks(with_qos("|00:10:00|node=4||", "|1-00:00:00|node=64||"))
     found = checks(with_qos("|00:10:00|node=4|gres/gpu=8|", "||node=64||"))["qos"]
@@ -591,7 +591,7 @@ def test_a_limit_that_slurm_does_not_enforce_is_a_warning() -> None:
     assert "does not enforce limits" in found.fix
 
 
-def test_of_several_partitions_one_whose_qos_allows_the_job_will_do() -> None:
+def test_of_several_partitions_one_qos_that_allows_the_job_is_enough() -> None:
     changes = with_qos("||||", "||node=4||")
     both = changes["partition"].text + PARTITION.replace("=batch", "=long")
     assert "qos" not in checks(changes | {"partition": Answer(0, both)}, replace(PROFILE, partition="batch,long"))
@@ -603,7 +603,7 @@ def test_fields_that_are_not_set_are_not_checked() -> None:
     assert not {"reservations", "exclude"} & set(commands)
 
 
-def test_every_value_of_a_profile_is_one_word_of_its_command() -> None:
+def test_every_profile_value_is_one_argument_of_its_command() -> None:
     profile = replace(PROFILE, account="$(id)", partition="a;b", exclude="c d", slurm_params="comment=e f;")
     trial = shlex.split(slurm_group(Needs(profile, PLAN)).commands["trial"], comments=True)
     assert {"--account=$(id)", "--partition=a;b", "--exclude=c d", "--comment=e f"} <= set(trial)

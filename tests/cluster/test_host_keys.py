@@ -85,7 +85,7 @@ def test_anything_else_is_an_unknown_host(tmp_path: Path, content: str) -> None:
         (line("eos") + line("[eos]:2222", TWO), 2222),
     ],
 )
-def test_another_key_or_a_revoked_one_is_never_asked_about(tmp_path: Path, content: str, port: int) -> None:
+def test_a_changed_or_revoked_key_is_refused_without_a_prompt(tmp_path: Path, content: str, port: int) -> None:
     file = tmp_path / "known_hosts"
     file.write_text(content)
     person = Person(accepts=True)
@@ -109,14 +109,14 @@ def test_a_host_with_a_certificate_authority_gets_a_note_that_certificates_are_n
     assert [problem in note for note in person.notes] == [is_said]
 
 
-def test_a_host_with_two_known_keys_may_show_either(tmp_path: Path) -> None:
+def test_a_host_with_two_known_keys_may_present_either_key(tmp_path: Path) -> None:
     file = tmp_path / "known_hosts"
     file.write_text(line("eos") + line("eos", TWO))
     for key in (ONE, TWO):
         KnownHosts([file]).check("eos", 22, key, NonInteractivePrompter())
 
 
-def test_an_accepted_key_starts_a_line_of_its_own(tmp_path: Path) -> None:
+def test_an_accepted_key_is_written_on_a_new_line(tmp_path: Path) -> None:
     file = tmp_path / "known_hosts"
     file.write_text(line("other").rstrip("\n"))
     KnownHosts([file]).check("eos", 2222, ONE, Person(accepts=True))
@@ -143,7 +143,7 @@ def test_an_accepted_key_is_hashed_if_configured(tmp_path: Path) -> None:
     assert result.returncode == 0
 
 
-def test_an_unknown_key_cannot_be_accepted_when_only_known_ones_are_allowed(tmp_path: Path) -> None:
+def test_an_unknown_key_cannot_be_accepted_when_only_known_keys_are_allowed(tmp_path: Path) -> None:
     file = tmp_path / "known_hosts"
     with pytest.raises(HostKeyUnknownError, match="StrictHostKeyChecking"):
         KnownHosts([file]).check("eos", 22, ONE, None)
@@ -163,7 +163,7 @@ def test_without_a_file_an_accepted_key_is_kept_for_its_host_only(tmp_path: Path
             hosts.check(name, port, key, NonInteractivePrompter())
 
 
-def test_an_accepted_key_that_cannot_be_written_down_is_held_as_well(tmp_path: Path) -> None:
+def test_an_accepted_key_that_cannot_be_saved_is_kept_in_memory(tmp_path: Path) -> None:
     file, accepted = tmp_path / "known_hosts", AcceptedKeys()
     file.symlink_to(tmp_path / "no folder" / "known_hosts")
     KnownHosts([file], accepted=accepted).check("eos", 22, ONE, Person(accepts=True))
@@ -181,7 +181,7 @@ def test_a_file_has_the_last_word_over_a_key_that_was_accepted(tmp_path: Path, c
         KnownHosts(files, accepted=accepted).check("eos", 22, ONE, Person(accepts=True))
 
 
-def test_a_key_that_went_into_a_file_is_asked_about_again_once_it_is_taken_out(tmp_path: Path) -> None:
+def test_a_saved_key_is_unknown_again_after_its_file_is_deleted(tmp_path: Path) -> None:
     file, accepted = tmp_path / "known_hosts", AcceptedKeys()
     KnownHosts([file], accepted=accepted).check("eos", 22, ONE, Person(accepts=True))
     file.unlink()
@@ -189,7 +189,7 @@ def test_a_key_that_went_into_a_file_is_asked_about_again_once_it_is_taken_out(t
         KnownHosts([file], accepted=accepted).check("eos", 22, ONE, NonInteractivePrompter())
 
 
-def test_a_changed_key_names_the_file_that_knows_another(tmp_path: Path) -> None:
+def test_the_error_for_a_changed_key_names_the_file_with_the_old_key(tmp_path: Path) -> None:
     own, system = tmp_path / "own", tmp_path / "system"
     own.write_text(line("other"))
     system.write_text(line("eos"))

@@ -93,7 +93,7 @@ def test_a_command_ended_by_a_signal_has_no_exit_code(link: Link) -> None:
     assert link.alive
 
 
-def test_a_command_that_takes_too_long_raises_in_time_and_leaves_the_connection(link: Link) -> None:
+def test_a_command_past_its_deadline_raises_and_keeps_the_connection(link: Link) -> None:
     with pytest.raises(DeadlineError):
         link.run(["sleep", "60"], deadline_s=0.3)
     assert link.run(["echo", "still here"]).stdout == "still here\n"
@@ -117,7 +117,7 @@ def test_a_command_that_continues_after_its_output_has_a_deadline(link: Link) ->
     assert link.run_script("exec > /dev/null 2>&1; sleep 0.3; exit 3").exit_code == 3
 
 
-def test_a_stream_gives_bytes_as_they_come_then_nothing_then_the_end(node: LoginNode, link: Link) -> None:
+def test_a_stream_read_returns_bytes_or_none_or_the_end(node: LoginNode, link: Link) -> None:
     stream = link.stream(["sh", "-c", "echo one; echo oops >&2; while [ ! -e go ]; do sleep 0.02; done; echo two"])
 
     assert stream.read(10) == b"one\n"
@@ -129,7 +129,7 @@ def test_a_stream_gives_bytes_as_they_come_then_nothing_then_the_end(node: Login
     stream.close()
 
 
-def test_a_stream_gives_at_most_a_mebibyte_at_a_time_and_loses_nothing(link: Link) -> None:
+def test_a_stream_read_returns_at_most_a_mebibyte_and_loses_nothing(link: Link) -> None:
     received = 0
     with link.stream(["head", "-c", "5000000", "/dev/zero"]) as stream:
         while data := stream.read(10):

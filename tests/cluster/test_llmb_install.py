@@ -238,7 +238,7 @@ def test_an_invalid_configuration_is_explained_without_a_quotation(name: str) ->
     assert caught.value.__cause__ is None
 
 
-def test_an_installation_of_nothing_is_one() -> None:
+def test_an_installation_without_workloads_is_recognised() -> None:
     text = SECOND.replace("installed: [pretrain_llama3.1]", "installed: null").replace(
         "environment:\n  HF_TOKEN", "environment:\nHF_TOKEN"
     )

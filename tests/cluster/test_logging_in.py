@@ -39,13 +39,13 @@ def sent(node: LoginNode, method: str) -> list[str]:
     return [what for tried, what in node.offered if tried == method]
 
 
-def test_the_profiles_key_asks_no_question(node: LoginNode) -> None:
+def test_the_profiles_key_needs_no_prompt(node: LoginNode) -> None:
     person = Person()
     log_in(node, person)
     assert person.prompts == []
 
 
-def test_the_service_is_asked_for_once(node: LoginNode, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_authentication_service_is_requested_once(node: LoginNode, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each request takes a round trip."""
     requests: list[str] = []
     answer = vars(AuthHandler)["_parse_service_request"]
@@ -59,7 +59,7 @@ def test_the_service_is_asked_for_once(node: LoginNode, monkeypatch: pytest.Monk
     assert requests == ["ssh-userauth"]
 
 
-def test_a_key_is_offered_before_the_methods_are_asked_for(node: LoginNode, tmp_path: Path) -> None:
+def test_a_key_is_offered_before_the_methods_are_queried(node: LoginNode, tmp_path: Path) -> None:
     """The request for the methods takes a round trip."""
     log_in(node)
     assert (node.methods_asked, len(node.offered)) == (0, 1)
@@ -82,7 +82,7 @@ def test_a_key_is_offered_before_the_methods_are_asked_for(node: LoginNode, tmp_
     assert [prompt for prompt, _ in person.prompts] == ["Password for operator@127.0.0.1: "]
 
 
-def test_a_server_that_accepts_no_keys_is_offered_one_at_most(
+def test_a_server_that_accepts_no_keys_is_offered_at_most_one_key(
     node: LoginNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -109,7 +109,7 @@ def test_the_methods_are_requested_if_no_key_can_be_offered(node: LoginNode, mon
     assert [method for method, _ in node.offered] == ["password"]
 
 
-def test_an_encrypted_key_asks_for_its_passphrase(node: LoginNode, tmp_path: Path) -> None:
+def test_an_encrypted_key_prompts_for_its_passphrase(node: LoginNode, tmp_path: Path) -> None:
     node.user_key = make_key(tmp_path / "locked", passphrase=PASSPHRASE)
     person = Person(answers=["wrong", PASSPHRASE])
 
@@ -130,7 +130,7 @@ def test_a_key_that_the_server_refuses_is_not_unlocked(node: LoginNode, tmp_path
     assert len(sent(node, "publickey")) == 1
 
 
-def test_an_unlocked_key_asks_no_question_again(node: LoginNode, tmp_path: Path) -> None:
+def test_an_unlocked_key_does_not_prompt_again(node: LoginNode, tmp_path: Path) -> None:
     node.user_key = make_key(tmp_path / "locked", passphrase=PASSPHRASE)
     profile = replace(node.profile(), identity_file=str(tmp_path / "locked"))
     unlocked, person = UnlockedKeys(), Person(answers=[PASSPHRASE])
@@ -208,7 +208,7 @@ def test_an_agent_that_does_not_sign_leaves_the_others_their_turn(
     assert "the agent's key token 1 (the agent gave no signature in time)" in caught.value.why
 
 
-def test_a_password_is_asked_for_when_no_key_will_do(node: LoginNode) -> None:
+def test_a_password_is_requested_when_no_key_is_accepted(node: LoginNode) -> None:
     node.factors = ("password",)
     person = Person(answers=["wrong", PASSWORD])
     log_in(node, person)
@@ -247,7 +247,7 @@ def test_a_password_then_a_code_in_rounds(node: LoginNode) -> None:
     ]
 
 
-def test_a_refused_code_is_asked_for_again_and_never_sent_twice(node: LoginNode) -> None:
+def test_a_refused_code_is_requested_again_and_never_sent_twice(node: LoginNode) -> None:
     node.factors = ("publickey", "keyboard-interactive")
     node.rounds = (("Verification code: ",),)
     node.codes = ["222222"]
@@ -265,7 +265,7 @@ def test_a_declined_question_sends_no_answer(node: LoginNode) -> None:
     assert [method for method, _ in node.offered] == ["publickey"]
 
 
-def test_it_is_known_at_once_whether_the_server_has_hung_up() -> None:
+def test_a_closed_connection_is_detected_without_waiting() -> None:
     ours, theirs = socket.socketpair()
     ours.settimeout(3600)  # a read from an open line would wait this long
     assert not has_hung_up(ours)
@@ -331,7 +331,7 @@ def test_host_keys_of_a_user_that_there_is_not_are_none_and_none_is_added(
     assert list((tmp_path / "here").iterdir()) == []
 
 
-def test_a_key_on_a_security_key_asks_for_no_passphrase(node: LoginNode, tmp_path: Path) -> None:
+def test_a_key_on_a_security_key_needs_no_passphrase(node: LoginNode, tmp_path: Path) -> None:
     (tmp_path / "token.pub").write_text("sk-ssh-ed25519@openssh.com AAAAGnNrLXNzaC1lZDI1NTE5QG9wZW5zc2guY29t\n")
     (tmp_path / "token").write_text("what only OpenSSH can read")
     person = Person()
@@ -348,7 +348,7 @@ def test_prompts_are_clean(node: LoginNode) -> None:
     assert person.prompts == [("(operator@127.0.0.1) Password\ufffd: ", False)]
 
 
-def test_a_prompt_in_another_encoding_is_asked(node: LoginNode) -> None:
+def test_a_prompt_in_another_encoding_is_shown(node: LoginNode) -> None:
     node.factors = ("keyboard-interactive",)
     node.rounds = (("Kennwort für eos: ".encode("latin-1"),),)
     node.codes = ["123456"]
@@ -357,7 +357,7 @@ def test_a_prompt_in_another_encoding_is_asked(node: LoginNode) -> None:
     assert person.prompts == [("(operator@127.0.0.1) Kennwort f\ufffdr eos: ", False)]
 
 
-def test_a_message_between_questions_is_shown_with_the_next_one(node: LoginNode) -> None:
+def test_a_message_between_prompts_is_shown_with_the_next_prompt(node: LoginNode) -> None:
     node.factors = ("keyboard-interactive",)
     node.rounds = ((), ("Password: ",))
     node.instructions = "Maintenance on Monday.\n"
@@ -487,7 +487,7 @@ def test_an_unknown_host_key_that_is_not_accepted_ends_the_login(node: LoginNode
     assert node.known_hosts.read_text() == ""
 
 
-def test_a_changed_host_key_asks_no_question_and_sends_nothing(node: LoginNode, tmp_path: Path) -> None:
+def test_a_changed_host_key_neither_prompts_nor_sends_credentials(node: LoginNode, tmp_path: Path) -> None:
     old = node.host_keys[0]
     node.host_keys = [make_key(tmp_path / "new_host_key")]
     person = Person(accepts=True)
@@ -501,7 +501,7 @@ def test_a_changed_host_key_asks_no_question_and_sends_nothing(node: LoginNode, 
     assert node.offered == []
 
 
-def test_a_known_key_is_asked_for_when_the_server_has_several(node: LoginNode, tmp_path: Path) -> None:
+def test_a_known_host_key_type_is_requested_when_the_server_has_several(node: LoginNode, tmp_path: Path) -> None:
     node.host_keys = [make_key(tmp_path / "ecdsa_host_key", "ecdsa")]
     node.trust()
     node.host_keys.append(make_key(tmp_path / "another_host_key"))

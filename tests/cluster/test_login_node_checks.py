@@ -156,7 +156,7 @@ def test_any_way_to_a_python_environment_will_do(text: str) -> None:
     assert checks({"python": Answer(0, text), "modules": Answer(1, "")}, PUBLISHED)["python"].status == "ok"
 
 
-def test_the_environment_takes_its_measured_room_until_it_is_there() -> None:
+def test_the_environment_counts_towards_disk_space_until_it_exists() -> None:
     needs = replace(PUBLISHED, environment_gb=9.5)
     needed = checks(needs=needs)["disk"].needed
     assert needed == "14.5 GB to 69.5 GB for a container image and a Python environment (measured: 9.5 GB)"
@@ -184,7 +184,7 @@ def test_a_missing_setting_of_nvidias_readme_is_a_warning_with_its_remedy(lines:
     assert (found.status, words in found.found, status == "ok" or "on all nodes" in found.fix) == (status, True, True)
 
 
-def test_adapters_that_the_profile_names_or_one_node_does_without_are_not_missed() -> None:
+def test_no_adapter_hook_is_needed_if_the_profile_names_adapters_or_for_one_node() -> None:
     without = {"enroot": Answer(0, "3.5.0\nhook\nENROOT_REMAP_ROOT yes\nENROOT_ROOTFS_WRITABLE yes\n")}
     profile = replace(PROFILE, env=(("NCCL_IB_HCA", "mlx5"),))
     assert checks(without, profile=profile)["enroot-settings"].status == "ok"
@@ -201,7 +201,7 @@ def test_a_module_without_a_patch_level_counts_as_new_enough() -> None:
 @pytest.mark.parametrize(
     ("version", "status"), [("3.12.0", "ok"), ("3.12.11", "ok"), ("3.13.1", "failed"), ("3.11.9", "failed")]
 )
-def test_a_newer_python_does_not_replace_the_only_possible_one(version: str, status: str) -> None:
+def test_a_newer_python_does_not_replace_the_only_supported_version(version: str, status: str) -> None:
     needs = replace(PUBLISHED, python="3.12", python_only=True)
     found = checks({"python": Answer(0, f"python python3 {version}\n"), "modules": Answer(1, "")}, needs)["python"]
     assert (found.status, found.needed) == (status, "3.12, for the environment")
@@ -220,13 +220,13 @@ def test_an_image_that_is_there_needs_no_enroot_no_space_and_no_registry() -> No
     assert {check.status for check in reach(silent).values()} == {"ok"}
 
 
-def test_the_cpu_partition_is_where_an_image_is_imported() -> None:
+def test_an_image_is_imported_in_the_cpu_partition() -> None:
     by_id = checks({"enroot": Answer(127, "")}, profile=replace(PROFILE, cpu_partition="cpu"))
     assert "in partition cpu" in by_id["enroot"].fix
 
 
 @pytest.mark.parametrize("group", [login_node_group, network_group])
-def test_a_login_node_is_waited_for_as_long_as_each_of_its_commands_may_take(
+def test_the_deadline_of_the_checks_exceeds_the_limits_of_their_commands(
     group: Callable[[Needs], CommandChecks],
 ) -> None:
     """Each command is slow, and all of them answer in time."""
@@ -286,7 +286,7 @@ REFUSED = "curl: (7) Failed to connect to nvcr.io port 443 after 2 ms: Couldn't 
         ("", DIRECT, "registry", "failed", "yourself"),
     ],
 )
-def test_an_unreachable_server_blocks_only_what_needs_it(
+def test_an_unreachable_server_fails_only_the_checks_that_need_it(
     line: str, needs: Needs, check: str, status: str, words: str
 ) -> None:
     found = reach({"probe": Answer(0, line + "\n")}, needs)[check]
@@ -356,7 +356,7 @@ def test_an_unreachable_registry_blocks_if_the_login_node_imports_the_image(
         ({"probe": Answer(0, "hub HTTP 200\n")}, PUBLISHED, {"hub"}),
     ],
 )
-def test_only_servers_that_are_needed_and_reached_are_asked_for_access(
+def test_access_is_checked_only_on_servers_that_are_needed_and_reachable(
     changes: dict[str, Answer], needs: Needs, servers: set[str]
 ) -> None:
     assert servers_in_use(Preflight(tuple(reach(changes, needs).values()))) == servers

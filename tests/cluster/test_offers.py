@@ -117,7 +117,7 @@ def test_the_gpu_request_that_fits(select: str, nodes: str, request_style: str) 
     assert result.gpu_request == request_style
 
 
-def test_no_node_tells_no_request() -> None:
+def test_without_nodes_no_gpu_request_is_offered() -> None:
     assert offers({"nodes": Answer(0, "")}).gpu_request is None
 
 

@@ -59,7 +59,7 @@ def test_a_job_from_submission_to_its_end(session: SlurmCluster) -> None:
     session.cancel(job_id)
 
 
-def test_when_a_job_starts_and_where(demo: DemoCluster, session: SlurmCluster) -> None:
+def test_a_job_has_a_start_time_while_pending_and_nodes_while_running(demo: DemoCluster, session: SlurmCluster) -> None:
     fault(demo, "queue-wait", "1e6")
     waits = session.look([submit(session, "waits", "--nodes=2")])
     assert [job.starts_at for job in waits.values()] == [pytest.approx(time.time() + 1e6, abs=1e5)]
@@ -70,14 +70,14 @@ def test_when_a_job_starts_and_where(demo: DemoCluster, session: SlurmCluster) -
     assert (job.starts_at, job.node_list) == (None, "demo[001-002]")
 
 
-def test_a_job_that_fails_tells_its_exit_code(session: SlurmCluster) -> None:
+def test_a_failed_job_has_its_exit_code(session: SlurmCluster) -> None:
     job_id = submit(session, "fails", "--nodes=1", script="exit 3")
     until(lambda: session.look([job_id])[job_id].finished)
     job = session.look([job_id])[job_id]
     assert (job.state, job.exit_code) == ("FAILED", "3:0")
 
 
-def test_unknown_jobs_are_absent_and_none_asks_nothing(session: SlurmCluster) -> None:
+def test_unknown_jobs_are_absent_and_a_query_for_no_jobs_does_not_connect(session: SlurmCluster) -> None:
     assert session.look([]) == {}
     assert session.state != "live"
     assert session.look(["424242"]) == {}

@@ -113,7 +113,7 @@ def test_keys_named_for_the_host_replace_the_default_ones(tmp_path: Path) -> Non
     assert (settings.identity_files, settings.default_keys) == ((), ())
 
 
-def test_the_agent_is_the_configured_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_agent_is_read_from_the_ssh_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SSH_AUTH_SOCK", "/run/usual")
     monkeypatch.setenv("OTHER", "/run/other")
     assert ssh_config(tmp_path, "").agent == "/run/usual"
@@ -179,14 +179,14 @@ def test_a_name_that_the_proxy_command_is_not_given_may_be_any() -> None:
 
 
 @pytest.mark.parametrize("host", ["a;reboot", "$(reboot)", "-oProxyCommand=x", "a b"])
-def test_a_name_that_a_shell_would_take_for_more_is_refused(tmp_path: Path, host: str) -> None:
+def test_a_host_name_with_shell_characters_is_refused(tmp_path: Path, host: str) -> None:
     with pytest.raises(SshConfigError):
         ssh_config(tmp_path, "ProxyCommand nc %h %p\n", host)
     with pytest.raises(SshConfigError):  # also if an older ssh accepted the name
         openssh.parse_answer(host, f"hostname {host}\nuser me\nport 22\nproxycommand nc %h %p\n", "")
 
 
-def test_hops_are_resolved_as_hosts_of_their_own(tmp_path: Path) -> None:
+def test_each_jump_host_uses_its_own_settings(tmp_path: Path) -> None:
     config = (
         "Host eos\n  ProxyJump bob@gate:2022,inner\n"
         "Host gate\n  HostName gate.example.com\n  ProxyJump outer\n"

@@ -23,7 +23,7 @@ def test_jobs_in_the_queue() -> None:
     ]
 
 
-def test_jobs_that_accounting_knows() -> None:
+def test_ended_jobs_are_parsed_from_sacct() -> None:
     lines = [
         f"12{US}1763712000{US}/lustre{US}nemo_grok1",
         f"13{US}Unknown{US}/lustre{US}nemo_grok1",

@@ -54,7 +54,7 @@ def test_saved_clusters_come_back_by_name(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "clusters" / "eos.toml").stat().st_mode) == 0o600
 
 
-def test_a_file_that_is_a_link_stays_one(tmp_path: Path) -> None:
+def test_a_profile_file_that_is_a_link_stays_a_link(tmp_path: Path) -> None:
     kept, file = tmp_path / "kept.toml", tmp_path / "clusters" / "eos.toml"
     save_profile(file.parent, EOS)
     file.replace(kept)
@@ -185,7 +185,7 @@ def test_a_secret_is_refused_with_the_reason_and_not_repeated(tmp_path: Path, na
 @pytest.mark.parametrize(
     "changes", [{"env": (("X", "hf_abcdefghijklmnopqrstuvwx"),)}, {"notice": "nvapi-" + "x1" * 20}]
 )
-def test_a_value_that_is_plainly_a_key_is_refused_wherever_it_stands(tmp_path: Path, changes: dict[str, Any]) -> None:
+def test_an_obvious_secret_is_refused_in_any_field(tmp_path: Path, changes: dict[str, Any]) -> None:
     with pytest.raises(InvalidFieldError, match="asks for a secret") as caught:
         save_profile(tmp_path, replace(EOS, **changes))
     assert "abcdef" not in str(caught.value)

@@ -107,7 +107,7 @@ def test_a_user_who_cancels_may_log_in_later(node: LoginNode, opened: Callable[[
     assert session.state == "live"
 
 
-def test_the_first_connection_may_ask_as_often_as_it_takes(
+def test_the_first_connection_may_prompt_again_after_a_failed_login(
     node: LoginNode, opened: Callable[[SlurmCluster], SlurmCluster]
 ) -> None:
     wants_a_code(node, "111111")
@@ -131,7 +131,7 @@ def test_a_login_without_questions_is_repeated_without_a_use(
     assert person.prompts == []
 
 
-def test_a_key_that_was_unlocked_once_asks_no_question_again(
+def test_a_key_that_was_unlocked_once_does_not_prompt_again(
     node: LoginNode, opened: Callable[[SlurmCluster], SlurmCluster]
 ) -> None:
     locked = node.directory / "locked_key"
@@ -144,7 +144,7 @@ def test_a_key_that_was_unlocked_once_asks_no_question_again(
     assert len(person.prompts) == 1
 
 
-def test_a_host_key_that_goes_into_no_file_is_asked_about_once(
+def test_a_host_key_that_cannot_be_saved_is_confirmed_once(
     node: LoginNode, opened: Callable[[SlurmCluster], SlurmCluster]
 ) -> None:
     person = Person(accepts=True)
@@ -159,7 +159,7 @@ def test_a_host_key_that_goes_into_no_file_is_asked_about_once(
     assert len(person.host_keys) == 1
 
 
-def test_another_host_key_than_the_accepted_one_is_left_to_a_person(
+def test_a_host_key_that_differs_from_the_accepted_key_needs_a_login(
     node: LoginNode, opened: Callable[[SlurmCluster], SlurmCluster]
 ) -> None:
     person = Person(accepts=True)
@@ -215,7 +215,7 @@ def test_an_unused_link_is_not_made_again(
     assert session.run(["echo", "back"]).stdout == "back\n"
 
 
-def test_an_unreachable_host_is_tried_again_by_itself_and_the_note_says_when(
+def test_an_unreachable_host_is_retried_and_the_note_gives_the_time(
     node: LoginNode, opened: Callable[[SlurmCluster], SlurmCluster], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reconnector, "LOOK_EVERY_S", 0.05)
@@ -287,7 +287,7 @@ def test_calls_of_the_last_minute_are_counted(
     assert session.calls_last_minute == 0
 
 
-def test_a_session_on_the_login_node_itself(
+def test_a_local_session_opens_no_connection(
     node: LoginNode, opened: Callable[[SlurmCluster], SlurmCluster], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(node.home))

@@ -111,7 +111,7 @@ def test_a_command_whose_outcome_is_unknown_is_not_run_again(node: LoginNode, se
     assert session.run(["cat", "submissions"]).stdout == "x\n"
 
 
-def test_threads_that_need_a_connection_at_once_make_one(node: LoginNode, session: SlurmCluster) -> None:
+def test_threads_that_need_a_connection_at_once_share_one_connection(node: LoginNode, session: SlurmCluster) -> None:
     barrier = threading.Barrier(6)
     answers: list[str] = []
 
@@ -174,7 +174,7 @@ def test_threads_that_wait_for_a_try_share_its_failure(node: LoginNode) -> None:
     session.close()
 
 
-def test_a_caller_with_a_prompter_is_asked_after_a_failed_try_without_one(
+def test_a_caller_with_a_prompter_is_prompted_after_a_failed_attempt_without(
     node: LoginNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     node.factors = ("password",)
@@ -213,7 +213,7 @@ def test_a_caller_with_a_prompter_is_asked_after_a_failed_try_without_one(
     session.close()
 
 
-def test_a_caller_without_a_prompter_shares_the_login_of_one_with_it(node: LoginNode) -> None:
+def test_a_caller_without_a_prompter_shares_the_login_of_a_prompted_caller(node: LoginNode) -> None:
     node.factors = ("password",)
     asked, may_answer = threading.Event(), threading.Event()
 
@@ -241,7 +241,7 @@ def test_a_caller_without_a_prompter_shares_the_login_of_one_with_it(node: Login
     session.close()
 
 
-def test_a_command_asks_no_question_even_if_it_is_the_first(node: LoginNode, session: SlurmCluster) -> None:
+def test_a_command_never_prompts_even_if_it_is_the_first(node: LoginNode, session: SlurmCluster) -> None:
     node.factors = ("password",)
     with pytest.raises(AuthenticationError, match="was not answered"):
         session.run(["true"])

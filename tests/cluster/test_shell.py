@@ -39,12 +39,12 @@ def is_running(pid: int) -> bool:
     return Path(f"/proc/{pid}/stat").exists()
 
 
-def test_all_looks_but_the_first_share_one_channel(node: LoginNode, connection: Connection) -> None:
+def test_all_read_only_commands_but_the_first_share_one_channel(node: LoginNode, connection: Connection) -> None:
     assert [look(connection, f"echo {number}") for number in range(20)] == [f"{number}\n" for number in range(20)]
     assert len(node.commands) == 2
 
 
-def test_a_command_with_changes_has_its_own_channel(node: LoginNode, connection: Connection) -> None:
+def test_a_command_that_changes_something_has_a_separate_channel(node: LoginNode, connection: Connection) -> None:
     shell_of(connection)
     known = len(node.commands)
     connection.run(["true"])
@@ -52,7 +52,7 @@ def test_a_command_with_changes_has_its_own_channel(node: LoginNode, connection:
     assert len(node.commands) == known + 2
 
 
-def test_a_read_only_command_does_not_wait_for_a_hanging_one(node: LoginNode, connection: Connection) -> None:
+def test_a_read_only_command_does_not_wait_for_a_hanging_command(node: LoginNode, connection: Connection) -> None:
     shell_of(connection)
     slow = threading.Thread(target=look, args=(connection, "touch begun; while [ ! -e go ]; do sleep 0.02; done"))
     slow.start()
@@ -75,7 +75,7 @@ def test_after_its_deadline_a_read_only_command_is_killed_with_its_child_process
     assert len(node.commands) == known + 1
 
 
-def test_an_answer_that_looks_like_the_end_of_one_is_not(connection: Connection) -> None:
+def test_output_that_resembles_the_end_marker_does_not_end_an_answer(connection: Connection) -> None:
     shell_of(connection)
     answer = look(
         connection, "mark=$(tr '\\0' '\\n' < /proc/$PPID/cmdline | tail -n 2 | head -n 1); echo \"$mark = 0\"; echo on"
@@ -98,7 +98,7 @@ def test_it_ends_with_the_connection(connection: Connection) -> None:
     until(lambda: not is_running(pid))
 
 
-def test_it_ends_when_the_line_falls_silent_and_another_one_takes_its_place(
+def test_the_shell_ends_on_a_silent_connection_and_is_replaced(
     connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shell, "SILENCE_S", 1)
@@ -154,7 +154,7 @@ def test_a_connection_that_breaks_under_a_look_leaves_its_outcome_unknown(
     assert [(failure.may_have_run, "a script may have run" in failure.why) for failure in failures] == [(True, True)]
 
 
-def test_without_perl_each_read_only_command_has_its_own_channel(
+def test_without_perl_each_read_only_command_has_a_separate_channel(
     node: LoginNode, connection: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "sh").symlink_to("/bin/sh")
@@ -184,7 +184,7 @@ def test_answers_are_bytes_whatever_perl_is_set_to(
     assert len(node.commands) == 2
 
 
-def test_it_makes_room_on_a_server_with_one_session_and_does_not_come_back(node: LoginNode) -> None:
+def test_the_shell_ends_on_a_server_with_one_session_and_does_not_restart(node: LoginNode) -> None:
     node.max_sessions = 1
     connection = connect(node.profile(), NonInteractivePrompter())
     pid = shell_of(connection)

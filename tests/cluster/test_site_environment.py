@@ -92,7 +92,7 @@ def test_a_login_shell_that_only_complains_sets_nothing(tmp_path: Path) -> None:
     assert (check.variables, check.found) == ((), "the login shell did not list its variables")
 
 
-def test_a_csh_is_asked_as_it_can_be(tmp_path: Path) -> None:
+def test_csh_is_started_without_the_option_l(tmp_path: Path) -> None:
     """csh accepts `-l` only as the sole option: like it, the stand-in accepts one option and its command."""
     shell = tmp_path / "tcsh"
     shell.write_text('#!/bin/sh\n[ "$1" = -c ] || { echo "Unknown option: $1" >&2; exit 1; }\nNCCL_DEBUG=INFO $2\n')

@@ -138,14 +138,14 @@ def test_accounting() -> None:
     assert {job.reason for job in parse_sacct(SACCT_22_05, "1") if job.id == "9"} == {"cancelled by user 4100"}
 
 
-def test_both_together_tell_how_a_job_ended() -> None:
+def test_squeue_and_sacct_together_give_the_end_of_a_job() -> None:
     jobs = read_jobs(answers(SQUEUE_22_05, SACCT_22_05))
     assert (jobs["2"].reason, jobs["2"].exit_code) == ("NonZeroExitCode", "3:0")
     assert jobs["9"].reason == "cancelled by its owner"
     assert jobs["11"].state == "RUNNING"
 
 
-def test_the_controller_knows_a_present_state_first() -> None:
+def test_a_state_in_squeue_takes_precedence_over_sacct() -> None:
     """Accounting reports NODE_FAIL for a job that is in the queue again."""
     assert "\n6\x1fNODE_FAIL" in SACCT_22_05
     assert read_jobs(answers(SQUEUE_22_05, SACCT_22_05))["6"].state == "PENDING"
@@ -169,7 +169,7 @@ def test_without_accounting_the_queue_is_enough() -> None:
     assert "999" not in jobs
 
 
-def test_a_queue_that_fails_says_nothing_about_any_job() -> None:
+def test_a_failed_squeue_raises_even_if_sacct_lists_the_job() -> None:
     message = "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n"
     with pytest.raises(SlurmError) as caught:
         read_jobs({**answers("", SACCT_22_05), "squeue": Answer(1, message)}, ["2"])
@@ -178,7 +178,7 @@ def test_a_queue_that_fails_says_nothing_about_any_job() -> None:
 
 
 @pytest.mark.parametrize("answer", [Answer(124, ""), Answer(1, "sacct: error: a\nsacct: error: Connection refused\n")])
-def test_failed_accounting_is_distinguished_from_a_hanging_controller_in_one_line(answer: Answer) -> None:
+def test_the_error_for_failed_accounting_says_that_the_controller_answers(answer: Answer) -> None:
     with pytest.raises(AccountingError) as caught:
         read_jobs(answers("", answer), ["1"])
     assert "slurmdbd" in caught.value.why
@@ -195,7 +195,7 @@ def test_a_look_waits_for_accounting_some_seconds_only() -> None:
 
 # Debian always has mawk.
 @pytest.mark.parametrize("awk", [*filter(shutil.which, ("mawk", "gawk")), "no-such-awk"])
-def test_accounting_is_asked_for_all_jobs_that_left_the_queue(awk: str, tmp_path: Path) -> None:
+def test_sacct_is_queried_for_all_jobs_that_left_the_queue(awk: str, tmp_path: Path) -> None:
     states = {
         f"{n}_{n}" if n % 7 == 0 else str(n): ("PENDING", "RUNNING", "COMPLETED", None)[n % 4] for n in range(500)
     }

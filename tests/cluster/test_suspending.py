@@ -15,7 +15,7 @@ RUNAI = RunaiProfile("acme", "https://acme.run.ai/api/v1", "app", "bench", read_
 SLURM = SlurmProfile("eos", "eos-login", "acct", "batch", "/lustre/llmb")
 
 
-def test_support_for_suspending_is_known_without_a_question() -> None:
+def test_support_for_suspending_is_known_without_a_connection() -> None:
     assert (RUNAI.can_suspend, SLURM.can_suspend) == (True, False)
     cluster = SlurmCluster(SLURM)
     for change in (cluster.suspend, cluster.resume):

@@ -57,7 +57,7 @@ def by_https() -> None:
 
 
 @pytest.mark.parametrize("way", [by_ssh, by_https])
-def test_all_addresses_that_are_silent_take_no_longer_than_one(
+def test_several_silent_addresses_share_one_timeout(
     clock: Clock, monkeypatch: pytest.MonkeyPatch, way: Callable[[], None]
 ) -> None:
     monkeypatch.setenv("NO_PROXY", "*")
@@ -67,7 +67,7 @@ def test_all_addresses_that_are_silent_take_no_longer_than_one(
     assert 0.0 < clock.now_s < 10.001
 
 
-def test_a_silent_address_leaves_the_next_one_its_time(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_address_leaves_time_for_the_next_address(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         there = listening.getsockname()
         resolve_to(monkeypatch, SILENT, there, SILENT)

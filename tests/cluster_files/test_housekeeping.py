@@ -166,7 +166,7 @@ def test_checkpoints_are_removed_without_their_run_and_nested_items_once(place: 
         ({"id": "other", "spec": None}, "no run that this machine remembers"),
     ],
 )
-def test_a_run_that_is_not_over_or_not_known_stays(place: Place, fields: dict[str, Any], why: str) -> None:
+def test_a_run_that_is_active_or_unknown_is_kept(place: Place, fields: dict[str, Any], why: str) -> None:
     run = place.run(**fields)
     before = place.left()
     assert why in place.things(run)[f"{EXPERIMENT}/e_a"].kept
@@ -348,7 +348,7 @@ def test_a_path_that_became_a_link_is_not_removed(place: Place, path: str) -> No
     assert (place.elsewhere / "precious.sqsh").read_text() == "precious"
 
 
-def test_an_install_directory_that_is_a_link_itself_is_where_it_leads(place: Place, tmp_path: Path) -> None:
+def test_an_install_directory_that_is_a_link_is_followed(place: Place, tmp_path: Path) -> None:
     os.symlink(place.install, tmp_path / "by-link")
     profile = replace(place.session.profile, install_dir=str(tmp_path / "by-link"))
     session = SlurmCluster(profile)

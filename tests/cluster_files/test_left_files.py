@@ -37,7 +37,7 @@ def test_kind_by_name(name: str, kind: FileKind | None) -> None:
     assert kind_of(name) == kind
 
 
-def test_only_the_kinds_that_were_asked_for() -> None:
+def test_only_files_of_the_requested_kinds_are_listed() -> None:
     parts = [FOLDER, file("./nsys_profile/p_1.nsys-rep"), file("./log-a.t_7_0.out", "3\n"), file("./launch.json")]
     left = parse_listing(parts, frozenset(("profile",)))
     assert [(file.name, file.kind, file.size) for file in left.files] == [("nsys_profile/p_1.nsys-rep", "profile", 10)]
@@ -72,7 +72,7 @@ def test_a_name_that_leads_elsewhere_or_cannot_be_written_here_is_not_taken(name
 
 
 @given(st.text(st.characters(exclude_categories=()) | st.sampled_from("./\\\n\r\x1e~"), max_size=40))
-def test_whatever_the_server_says_a_file_lies_below_the_folder(name: str) -> None:
+def test_any_file_name_from_the_server_stays_below_the_folder(name: str) -> None:
     for one in parse_listing([FOLDER, file(name), file(f"./{name}.out")], ALL).files:
         parts = PurePosixPath(one.name).parts
         assert not one.name.startswith("/")

@@ -69,7 +69,7 @@ def test_a_summary_by_nsys_leaves_nothing_behind(nsys: Path, tmp_path: Path, rep
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
-def test_without_nsys_there_is_none(nsys: Path) -> None:
+def test_without_nsys_there_is_no_summary(nsys: Path) -> None:
     assert not nsys.exists()
     assert summarize(LocalConnection("here"), "/l/profile_1.nsys-rep") is None
 
@@ -89,7 +89,7 @@ def test_a_profile_without_kernels_is_reported(nsys: Path) -> None:
         summarize(LocalConnection("here"), "/l/profile_1.nsys-rep")
 
 
-def test_a_hostile_or_cut_answer_is_passed_over() -> None:
+def test_hostile_or_truncated_rows_are_ignored() -> None:
     text = HEAD + '50.0,5e9,2,1,1,1,1,1,"\x1b[2Jevil"\n30.0,1e400,3,1,1,1,1,1,inf\n20.0,x,3,1,1,1,1,1,c\n1.0,100'
     summary = parse_kernels(text)
     assert summary is not None

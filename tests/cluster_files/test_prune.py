@@ -84,7 +84,7 @@ def test_all_results_of_a_run_stay_after_its_log_is_removed(runs: Runs, state: s
     assert (again.loss, again.verdict, again.step_time_s) == (result.loss, result.verdict, result.step_time_s)
 
 
-def test_who_lists_the_runs_again_and_again_sees_it(runs: Runs) -> None:
+def test_a_pruned_log_is_noticed_when_runs_are_listed_again(runs: Runs) -> None:
     remember(runs, over("one"))
     records = RunRecords(runs)
     history = History(records, runs)
@@ -206,7 +206,7 @@ class NoLogOfIt:
         return ""
 
 
-def test_who_watches_the_run_copies_nothing_again(runs: Runs) -> None:
+def test_watching_a_pruned_run_does_not_copy_its_log_again(runs: Runs) -> None:
     folder = remember(runs, over("a"))
     (before,) = RunRecords(runs).all()
     prune(runs, "a")
@@ -230,7 +230,7 @@ def answer(runs: Runs, *words: str) -> Any:
     return result.returncode, json.loads(result.stdout)
 
 
-def test_the_verb_shows_first_removes_with_a_yes_and_the_lists_say_the_same(runs: Runs) -> None:
+def test_prune_lists_first_removes_after_confirmation_and_changes_no_list(runs: Runs) -> None:
     remember(runs, over("old"))
     remember(runs, over("new"))
     os.utime(runs.folder("new") / "log")
@@ -288,7 +288,7 @@ def test_the_runs_of_an_active_suite_keep_their_logs(runs: Runs) -> None:
     assert answer(runs, "jobs", "--prune", "--yes")[0] == 2
 
 
-def test_a_yes_means_nothing_without_prune(runs: Runs) -> None:
+def test_jobs_with_yes_needs_prune(runs: Runs) -> None:
     assert answer(runs, "jobs", "--yes")[0] == 1
 
 

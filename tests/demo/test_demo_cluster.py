@@ -59,7 +59,7 @@ def test_jobs_of_another_version_are_put_aside(tmp_path: Path) -> None:
     assert (kept / "1" / "job.json").exists()
 
 
-def test_one_folder_has_one_running_cluster(cluster: DemoCluster) -> None:
+def test_a_second_cluster_in_the_same_folder_does_not_start(cluster: DemoCluster) -> None:
     with pytest.raises(LlmbError, match="already running"):
         DemoCluster(cluster.root).start()
     assert Client(cluster.profile).run("true").code == 0

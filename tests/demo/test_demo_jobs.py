@@ -125,7 +125,9 @@ def test_releases_from_25_05_on_print_the_throughput_one_step_late(client: Clien
     assert 490 < float(result[1]) < 505
 
 
-def test_a_cancelled_run_says_so_everywhere(cluster: DemoCluster, client: Client, make_task: MakeTask) -> None:
+def test_a_cancelled_job_is_reported_in_queue_accounting_and_log(
+    cluster: DemoCluster, client: Client, make_task: MakeTask
+) -> None:
     fault(cluster, "hang-at-step", "5")
     task = make_task()
     job = client.submit(task.script)

@@ -19,7 +19,7 @@ def srun(cluster: DemoCluster) -> str:
     return f"srun --container-image={image}"
 
 
-def test_enroot_imports_an_image_that_srun_takes(cluster: DemoCluster, client: Client) -> None:
+def test_enroot_imports_an_image_that_srun_accepts(cluster: DemoCluster, client: Client) -> None:
     answer = client.run(IMPORT.format("nemo.sqsh"))
     assert answer.code == 0
     assert answer.err.startswith("[INFO] Simulated cluster: nothing is downloaded")
@@ -51,13 +51,13 @@ def test_enroot_refuses(cluster: DemoCluster, client: Client) -> None:
     assert not (cluster.root / "home" / "x.sqsh").exists()
 
 
-def test_numactl_knows_two_numa_nodes(client: Client, srun: str) -> None:
+def test_numactl_accepts_two_numa_nodes(client: Client, srun: str) -> None:
     assert client.on_node(f"{srun} numactl --cpunodebind=1 --membind=1 echo bound") == "bound\n0\n"
     for words in ("--cpunodebind=2 echo x", "--membind=all echo x", "--cpunodebind=0", "--bogus echo x"):
         assert client.on_node(f"{srun} numactl {words}").endswith("Exited with exit code 1\n1\n")
 
 
-def test_nsys_runs_the_command_and_leaves_a_report_that_tells_the_truth(
+def test_nsys_runs_the_command_and_writes_a_report_marked_as_simulated(
     cluster: DemoCluster, client: Client, srun: str
 ) -> None:
     folder = cluster.root / "home" / "reports"

@@ -52,7 +52,7 @@ def test_the_environment_is_clean_and_the_home_is_the_clusters(
     assert not any("SECRET_OF_THE_LAPTOP" in line for line in lines)
 
 
-def test_commands_of_several_threads_on_one_connection(client: Client) -> None:
+def test_several_threads_run_commands_on_one_connection(client: Client) -> None:
     answers: list[str] = []
 
     def run_many(name: str) -> None:
@@ -103,7 +103,7 @@ def test_the_exit_status_comes_before_the_end_of_a_background_process(client: Cl
     assert channel.recv(100) == b""
 
 
-def test_ten_channels_at_once_and_not_one_more(client: Client) -> None:
+def test_a_connection_allows_at_most_ten_channels_at_once(client: Client) -> None:
     channels = [client.start("echo ready; cat") for _ in range(10)]
     assert [channel.recv(100) for channel in channels] == [b"ready\n"] * 10
     with pytest.raises(paramiko.ChannelException) as refused:

@@ -140,7 +140,7 @@ def test_the_line_goes_before_the_script(cluster: DemoCluster, client: Client) -
     assert client.queue("Name,NumNodes") == ["script|2", "line|2"]
 
 
-def test_squeue_shows_one_job_by_its_number_and_by_its_name(client: Client, waiting: str) -> None:
+def test_squeue_filters_by_job_number_and_by_name(client: Client, waiting: str) -> None:
     assert re.fullmatch(r"Priority\|\d{4}-\S+\n", client.run(f"squeue -h -j {waiting} -o '%r|%S'").out)
     assert client.run("squeue -h -n a_name -o %i").out == f"{waiting}\n"
     assert client.run("squeue -h -n a_nam -o %i").out == ""
@@ -148,7 +148,7 @@ def test_squeue_shows_one_job_by_its_number_and_by_its_name(client: Client, wait
     assert (answer.code, answer.err) == (1, "slurm_load_jobs error: Invalid job id specified\n")
 
 
-def test_the_controller_forgets_what_accounting_remembers(cluster: DemoCluster, client: Client) -> None:
+def test_the_controller_forgets_jobs_that_accounting_keeps(cluster: DemoCluster, client: Client) -> None:
     job = client.submit("#!/bin/sh\n")
     client.wait_for_state(job, "COMPLETED")
     assert client.run("squeue -h -o %i").out == ""
@@ -172,7 +172,7 @@ def test_the_times_of_a_job_agree(client: Client) -> None:
     assert sum(hours) * 3600 + minutes * 60 + seconds == elapsed
 
 
-def test_accounting_is_asked_by_day_and_by_name(client: Client) -> None:
+def test_sacct_filters_by_day_and_by_name(client: Client) -> None:
     job = client.submit("#!/bin/sh\n#SBATCH --job-name=a_name --nodes=2\nexit 3\n")
     client.wait_for_state(job, "FAILED")
     shown = f"{job}|FAILED|3:0|2|demo[001-002]|a_name\n"

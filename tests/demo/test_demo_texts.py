@@ -52,7 +52,7 @@ def test_host_lists() -> None:
 
 
 @given(st.text("a1[-,]x"))
-def test_any_text_can_be_asked_for_as_a_host_list(text: str) -> None:
+def test_any_text_can_be_expanded_as_a_host_list(text: str) -> None:
     assert all(notation.expand(text))
 
 
@@ -92,7 +92,7 @@ def test_genuine_bars_of_nemo_1() -> None:
     assert hydra_bar(9, 50, 3700.0, {}) == "Epoch 0: :  18%|█▊        | 9/50 [1:01:40<4:40:55]"
 
 
-def test_step_times_vary_around_the_expected_one() -> None:
+def test_step_times_vary_around_the_expected_step_time() -> None:
     for seed in ("1", "2", "37"):
         steady = [step_seconds(seed, index, 2.0) for index in range(3, 50)]
         assert 2.0 * 0.998 < statistics.median(steady) < 2.0 * 1.017

@@ -53,7 +53,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     use_own_rules(tmp_path / "nowhere")
 
 
-def test_own_rules_are_asked_first(folder: Path) -> None:
+def test_custom_rules_are_matched_first(folder: Path) -> None:
     before = pending_reason("Priority")
     use_own_rules(folder)
     assert explain_step(["Killed"]).reason.startswith("The watcher of the login nodes")
@@ -73,13 +73,13 @@ def test_own_words_are_searched_for_in_logs(folder: Path) -> None:
     assert failure.fix == "Leave cn007 out, and write to storage@example.org."
 
 
-def test_a_site_can_say_what_is_harmless(folder: Path) -> None:
+def test_a_custom_rule_can_mark_a_line_as_harmless(folder: Path) -> None:
     assert worst(b"RuntimeError: known here\n") is not None
     use_own_rules(folder)
     assert worst(b"RuntimeError: known here\n") is None
 
 
-def test_what_a_group_matched_is_shown_without_control_characters(folder: Path) -> None:
+def test_text_matched_by_a_group_is_shown_without_control_characters(folder: Path) -> None:
     (folder / "site.toml").write_text(
         "[[install]]\npatterns = ['lost (?P<what>.+)']\nreason = 'No {what}'\nexamples = ['lost x']\n"
     )
@@ -154,7 +154,7 @@ def test_examples_are_tried(  # noqa: PLR0917
     assert reason in problem.what
 
 
-def test_a_broken_file_is_told_once_and_passed_over(folder: Path, tmp_path: Path) -> None:
+def test_a_broken_file_is_reported_once_and_ignored(folder: Path, tmp_path: Path) -> None:
     (folder / "broken.toml").write_text("[[install]]\nwords = 1\n")
     errors: list[LlmbError] = []
     services = Services(UserPaths(tmp_path / "config", tmp_path / "state"))
@@ -165,13 +165,13 @@ def test_a_broken_file_is_told_once_and_passed_over(folder: Path, tmp_path: Path
     assert pending_reason("Priority").startswith("Other jobs are before it; the dashboard")
 
 
-def test_nobody_to_tell_is_no_reason_to_stop(folder: Path, tmp_path: Path) -> None:
+def test_a_broken_file_is_ignored_if_no_error_handler_is_set(folder: Path, tmp_path: Path) -> None:
     (folder / "broken.toml").write_text("[[install]]\nwords = 1\n")
     Services(UserPaths(tmp_path / "config", tmp_path / "state"))
     assert pending_reason("Resources").startswith("It is next")
 
 
-def test_a_reference_to_a_group_means_the_one_of_its_own_pattern(folder: Path) -> None:
+def test_a_group_reference_refers_to_a_group_of_the_same_pattern(folder: Path) -> None:
     pair = "patterns = ['(first) node', '(cn\\d+) and \\1 again']"
     rule = f'[[install]]\nwords = ["again"]\n{pair}\nreason = "Twice."\nexamples = ["cn1 and cn1 again"]\n'
     (folder / "pair.toml").write_text(rule)

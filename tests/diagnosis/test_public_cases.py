@@ -117,7 +117,7 @@ def test_the_first_cause_is_the_same_in_another_guise(name: str, variant: str) -
 
 
 @pytest.mark.parametrize("name", FAILED)
-def test_no_remedy_is_wrong_where_the_first_half_of_a_log_is_missing(name: str) -> None:
+def test_no_remedy_is_wrong_if_the_first_half_of_a_log_is_missing(name: str) -> None:
     """Less is known then: the answer is the same, or the words of what followed, without another case's remedy."""
     lines = log_of(name).splitlines(keepends=True)
     causes = read(b"".join(lines[len(lines) // 2 :]))[1]

@@ -49,11 +49,11 @@ def test_each_example_is_spoken_of_by_its_rule(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", COUNTER, ids=lambda case: f"{case.stage}: {case.text[:40]}")
-def test_what_only_looks_like_a_failure_is_none(case: Case) -> None:
+def test_a_line_that_only_resembles_a_failure_matches_no_rule(case: Case) -> None:
     assert rules(case.stage).match(case.text) is None
 
 
-def test_what_config_validate_asks_of_a_file_holds_for_ours() -> None:
+def test_our_rule_files_pass_config_validate() -> None:
     assert [problem.what for problem in example_problems(FILES)] == []
 
 
@@ -71,7 +71,7 @@ def test_a_harmless_line_of_a_log_is_passed_over(case: Case) -> None:
 
 
 @of("install")
-def test_what_stopped_a_step_is_picked_out_of_its_log(case: Case) -> None:
+def test_the_line_that_stopped_a_step_is_found_in_its_log(case: Case) -> None:
     failure = explain_step(["[INFO] Fetching image manifest", case.text, "enroot made no image."])
     match = rules("install").match(case.text)
     assert match
@@ -91,14 +91,14 @@ def test_a_reason_for_waiting_is_a_sentence(case: Case) -> None:
 
 
 @of("slurm")
-def test_a_slurm_command_that_failed_says_what_to_do(case: Case) -> None:
+def test_a_failed_slurm_command_has_a_fix(case: Case) -> None:
     code, _, answer = case.text.partition("\n")
     error = slurm_error("squeue", Answer(int(code.removeprefix("exit code ")), answer))
     assert error.fix == f"{case.rule.reason} {case.rule.fix}"
 
 
 @of("workload")
-def test_why_a_workload_waits_is_told_before_its_clusters_words(case: Case) -> None:
+def test_the_explanation_of_a_waiting_workload_precedes_the_clusters_message(case: Case) -> None:
     assert case.rule.reason.endswith(".")
     reason, _, message = case.text.partition(" ")
     at = "2026-01-01T00:00:00Z"
@@ -109,7 +109,7 @@ def test_why_a_workload_waits_is_told_before_its_clusters_words(case: Case) -> N
 
 
 @of("launch")
-def test_a_launch_that_failed_goes_on_after_what_did_not_happen(case: Case) -> None:
+def test_a_failed_launch_is_reported_as_not_submitted_with_its_reason(case: Case) -> None:
     error = launch_failure(case.text)
     assert error.what.startswith("The job was not submitted: ")
     assert case.text in error.why

@@ -118,7 +118,7 @@ def test_the_nearest_other_case_is_not_taken(line: str, not_this: str) -> None:
     assert all(not_this not in what for what, _ in reasons_of([line]))
 
 
-def test_what_was_retried_comes_after_what_ended_the_program() -> None:
+def test_the_final_error_is_reported_before_a_retried_warning() -> None:
     found = reasons_of(
         [
             "WARNING: 429 Client Error: Too Many Requests for url: https://huggingface.co/api, retrying (attempt 1/5)",

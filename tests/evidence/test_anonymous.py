@@ -95,7 +95,7 @@ def test_names_have_aliases_and_other_words_stay(
     assert replaced(anonymizer, tmp_path, text) == (without or text)
 
 
-def test_the_cluster_of_a_record_and_of_accounting_is_one_alias(anonymizer: Anonymizer, tmp_path: Path) -> None:
+def test_the_cluster_has_the_same_alias_in_record_and_accounting(anonymizer: Anonymizer, tmp_path: Path) -> None:
     record, accounting = tmp_path / "run.json", tmp_path / "accounting.txt"
     record.write_text(json.dumps({"cluster": "eos", "note": "eos is a token too", "at": "/home/müller"}))
     accounting.write_text("JobID|Cluster|NodeList|JobName\n7|eos|cn[001-002]|a|b\n")

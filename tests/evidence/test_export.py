@@ -132,7 +132,7 @@ def test_a_run_that_may_still_change_is_refused(
     assert not (tmp_path / "a.tar.zst").exists()
 
 
-def test_a_file_that_exists_is_not_overwritten_and_no_part_of_one_stays(
+def test_an_existing_file_is_not_overwritten_and_no_partial_file_stays(
     laptop: Laptop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     laptop.add()
@@ -309,7 +309,7 @@ def test_a_keyring_that_stays_locked_stops_the_export(
     assert "Unlock" in caught.value.fix
 
 
-def test_a_secret_in_the_environment_of_this_program_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_secret_in_the_environment_of_this_program_is_recognised(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("APP_SECRET", " short ")
     assert known_secrets([])["the value of APP_SECRET"] == "short"
 
@@ -324,7 +324,7 @@ def test_secrets_are_found_across_the_pieces_in_which_a_file_is_read(tmp_path: P
     assert search.find(path) == (600_001, "a Hugging Face token")
 
 
-def test_genuine_scripts_and_logs_hold_nothing_that_looks_like_a_secret() -> None:
+def test_genuine_scripts_and_logs_contain_nothing_that_resembles_a_secret() -> None:
     search = SecretSearch({})
     found = [
         (path.name, search.find(path))
@@ -400,7 +400,7 @@ def test_the_numbers_are_json_that_everybody_reads(laptop: Laptop, tmp_path: Pat
     assert read
 
 
-def test_names_are_replaced_in_a_persons_own_preset_too(laptop: Laptop, tmp_path: Path) -> None:
+def test_names_are_replaced_in_a_custom_preset_too(laptop: Laptop, tmp_path: Path) -> None:
     published = Path("presets/nemotron4-25.04.toml").read_text()
     own = published.replace('release = "25.04"', 'release = "25.99"', 1)
     words = f"# by {USER}@corp.example, from /home/{USER} on {HOST}\n"

@@ -616,7 +616,7 @@ def test_pipes_folders_and_missing_files_are_rejected(tmp_path: Path) -> None:
         assert why in caught.value.why
 
 
-def test_nothing_is_left_behind_and_nothing_of_this_machine_is_asked(
+def test_verify_leaves_no_files_and_reads_no_user_paths(
     archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))

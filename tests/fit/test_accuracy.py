@@ -94,7 +94,7 @@ def test_rows_of_a_gpu_without_a_bf16_peak_are_not_fitted(catalog: Catalog) -> N
     assert accuracy(mine)["in_sample"]["n"] == 88
 
 
-def test_a_row_is_predicted_without_itself(catalog: Catalog) -> None:
+def test_the_prediction_of_a_row_does_not_use_its_step_time(catalog: Catalog) -> None:
     """The row's own step time, even if it is wrong, does not change its prediction."""
     llama = catalog.recipe("llama3.1@25.04")
     first, *rest = llama.results

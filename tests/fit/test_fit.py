@@ -28,7 +28,7 @@ def work(catalog: Catalog) -> list[Terms]:
     return [work_of(each, catalog.chips[FITTED_ON]) for each in fitted_rows(catalog)]
 
 
-def test_a_fit_gives_the_stored_coefficients(catalog: Catalog) -> None:
+def test_a_new_fit_reproduces_the_stored_coefficients(catalog: Catalog) -> None:
     assert catalog.coefficients is not None
     stored, used, chip = catalog.coefficients, fitted_rows(catalog), catalog.chips[FITTED_ON]
     assert stored.inputs_sha256 == inputs_sha256(used, chip), "other rows: run `make fit`"

@@ -28,7 +28,7 @@ def rooms() -> set[str]:
     return modules | {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
 
 
-def test_every_contract_about_one_room_is_listed_here() -> None:
+def test_every_contract_about_one_package_is_listed_here() -> None:
     names = {contract["name"] for contract in CONTRACTS}
     assert {name for name in names if name.startswith(("only ", "nothing but "))} == set(ALLOWED)
 

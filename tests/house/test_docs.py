@@ -70,7 +70,7 @@ def test_every_command_of_an_example_is_parsed(command: str) -> None:
     accepts(words(command))
 
 
-def test_examples_hold_commands_of_this_program_and_of_make_alone() -> None:
+def test_examples_contain_only_commands_of_this_program_and_make() -> None:
     others = [line for _, line in COMMANDS if line.split()[0] not in ("llmb-tui", "make")]
     assert others == []
     assert {page for page, _ in COMMANDS} >= {"README.md", "verbs.md", "results.md", "suites.md", "share.md"}

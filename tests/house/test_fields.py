@@ -72,7 +72,7 @@ def test_the_table_describes_every_attribute_with_its_type() -> None:
         assert FIELDS[name].kind in KINDS[type_], name
 
 
-def test_what_runs_and_what_presets_say_name_the_same_layout() -> None:
+def test_runs_and_presets_use_the_same_layout_fields() -> None:
     follows = ["dp", "ga"]
     assert {field.name for field in fields(Parallelism)} == {*names(LAYOUT), *follows}
     assert [field.name for field in fields(Printed)] == [field.name for field in fields(Parallelism)]

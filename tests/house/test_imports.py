@@ -34,7 +34,7 @@ def test_help_loads_nothing_heavy() -> None:
     assert loaded.isdisjoint({"dataclasses", "inspect", "json", "typing"}), "these imports take longer than argparse"
 
 
-def test_a_list_of_runs_that_asks_no_cluster_loads_no_ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_listing_runs_without_a_cluster_imports_no_ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for variable in (CONFIG_VARIABLE, STATE_VARIABLE):
         monkeypatch.setenv(variable, str(tmp_path))
     Runs(UserPaths.of_user()).save(make_run(job_state="COMPLETED"))
@@ -43,7 +43,7 @@ def test_a_list_of_runs_that_asks_no_cluster_loads_no_ssh(tmp_path: Path, monkey
     assert loaded.isdisjoint({"paramiko", "textual", "asyncio", "nemo_run", "numpy"})
 
 
-def test_paramiko_comes_without_what_reads_its_own_configuration() -> None:
+def test_paramiko_is_imported_without_its_configuration_dependencies() -> None:
     loaded = loaded_by("import llmb_tui.cluster.ssh.connect")
     assert "paramiko" in loaded
     assert loaded.isdisjoint({"invoke", "unittest", "yaml", "asyncio"})
@@ -104,7 +104,7 @@ def test_the_demo_paints_before_its_cluster_is_imported() -> None:
     assert loaded.isdisjoint({"paramiko", "pydantic", "llmb_tui.demo", "llmb_tui.plan.make", "llmb_tui.watch.report"})
 
 
-def test_the_bare_command_knows_no_verb() -> None:
+def test_the_bare_command_imports_no_verbs_and_no_textual() -> None:
     loaded = loaded_by("import llmb_tui.cli\nllmb_tui.cli.main([])")
     assert loaded.isdisjoint({"textual", "llmb_tui.cli.arguments", "llmb_tui.plan.selection"})
 

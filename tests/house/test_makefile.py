@@ -36,7 +36,7 @@ def program(path: Path, text: str) -> Path:
     return path
 
 
-def test_a_python_that_makes_no_environments_is_reported_in_one_line_and_leaves_none(checkout: Path) -> None:
+def test_a_python_without_venv_is_reported_in_one_line_and_leaves_no_environment(checkout: Path) -> None:
     python = program(
         checkout / "python", 'case "$2" in *version_info*) exit 0 ;; esac\n[ "$1" = -c ] || mkdir .venv\nexit 1'
     )
@@ -58,7 +58,7 @@ def test_a_python_that_is_too_old_is_reported_in_one_line_and_leaves_no_environm
     assert not (checkout / ".venv").exists()
 
 
-def test_the_oldest_python_is_what_the_project_asks_for_everywhere() -> None:
+def test_the_oldest_supported_python_is_the_same_everywhere() -> None:
     assert f"Python {OLDEST} or newer" in (ROOT / "README.md").read_text()
     for target, words in (("types", f"mypy --python-version {OLDEST}\n"), ("lock", f"--python-version {OLDEST} ")):
         assert words in make(ROOT, "--dry-run", target).stdout

@@ -30,7 +30,7 @@ def test_unmeasured_values_are_not_judged() -> None:
     assert "neighbour" not in row.cells()[-1]
 
 
-def test_a_goal_that_is_not_reached_gives_its_reason() -> None:
+def test_a_goal_that_is_not_reached_has_a_reason() -> None:
     row = Row("it", "s", VALUES, "≤ 0.1 × before", 1, "it waits for its neighbour")
     assert row.cells()[-1] == "no: 0.125<br>it waits for its neighbour"
 

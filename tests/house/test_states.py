@@ -98,7 +98,7 @@ def test_a_second_table_of_states_is_found(table: str) -> None:
     assert len(tables_of_states(table)) == 1
 
 
-def test_states_have_one_table() -> None:
+def test_states_are_listed_in_only_one_module() -> None:
     found = {
         (path.relative_to(PACKAGE).as_posix(), name)
         for path in PACKAGE.rglob("*.py")

@@ -6,7 +6,7 @@ from llmb_tui.demo.cluster import DemoCluster
 from tests.journey.journey_selections import NEMOTRON, Call
 
 
-def test_a_good_cluster_is_one_line_for_each_check(call: Call, cluster: DemoCluster) -> None:
+def test_a_ready_cluster_has_one_line_for_each_check(call: Call, cluster: DemoCluster) -> None:
     lines = call("doctor", cluster.profile.name, *NEMOTRON).stdout.splitlines()
     assert ["ok", "Scheduler", "Slurm", "22.05.8"] in [line.split() for line in lines]
     assert any(line.split()[:2] == ["ok", "PMIx"] for line in lines)

@@ -67,7 +67,7 @@ async def test_a_link_that_hangs_is_noticed_and_comes_back(rig: Rig, places: Use
             assert shown_run_state(pilot).run_id == run_id
 
 
-async def test_a_second_factor_is_asked_for_only_on_request(rig: Rig, places: UserPaths, run_id: str) -> None:
+async def test_a_second_factor_prompts_only_on_request(rig: Rig, places: UserPaths, run_id: str) -> None:
     with Line(rig.port("mfa")) as line:
         services = Services(places)
         install_dir = slurm(services.clusters.profile("rig")).install_dir

@@ -158,7 +158,7 @@ def test_slurm_alone_ends_a_chain(suite: Call, demo: DemoCluster, home: Path, tm
     assert document["counts"]["cancelled"] == 3
 
 
-def test_common_facts_of_all_rows_are_asked_of_the_cluster_once(demo: DemoCluster, home: Path) -> None:
+def test_common_facts_of_all_rows_are_queried_once(demo: DemoCluster, home: Path) -> None:
     assert demo.server
     services = Services(UserPaths(home / "config", home / "state"))
     session = services.clusters.login_node("demo")

@@ -37,7 +37,7 @@ def _forget(places: UserPaths, run_id: str) -> None:
 
 
 @pytest.mark.parametrize("cluster", [100.0], indirect=True)  # a faster job could end before its cancel
-def test_jobs_watch_and_cancel_ask_the_cluster_unprompted(call: Call, places: UserPaths, unknown: str) -> None:
+def test_jobs_watch_and_cancel_reconcile_an_unknown_run(call: Call, places: UserPaths, unknown: str) -> None:
     (run,) = json.loads(call("jobs", "--json").stdout)
     assert (run["id"], len(run["job_ids"])) == (unknown, 1)
     _forget(places, unknown)
@@ -102,7 +102,7 @@ def test_without_a_terminal_and_yes_the_cluster_is_not_contacted(call: Call, clu
     assert json.loads(call("jobs", "--json").stdout) == []
 
 
-async def test_the_run_screen_asks_the_cluster_when_it_opens(places: UserPaths, unknown: str) -> None:
+async def test_the_run_screen_reconciles_an_unknown_run_when_it_opens(places: UserPaths, unknown: str) -> None:
     app = LlmbApp(Services(places))
     async with app.run_test(size=SIZE) as pilot:
         await loaded(pilot)
@@ -111,7 +111,7 @@ async def test_the_run_screen_asks_the_cluster_when_it_opens(places: UserPaths, 
     assert Runs(places).load(unknown).submission == "submitted"
 
 
-async def test_the_list_of_runs_asks_the_cluster_unprompted(places: UserPaths, unknown: str) -> None:
+async def test_the_list_of_runs_reconciles_an_unknown_run(places: UserPaths, unknown: str) -> None:
     app = LlmbApp(Services(places))
     async with app.run_test(size=SIZE) as pilot:
         await loaded(pilot)

@@ -17,7 +17,7 @@ def test_steps_are_round_and_start_at_the_power_of_ten_below() -> None:
 
 
 @given(st.floats(1e-6, 1e6), st.floats(0.01, 100))
-def test_multiples_lie_in_the_range_one_step_apart(low: float, span: float) -> None:
+def test_ticks_are_consecutive_multiples_of_the_step_in_the_range(low: float, span: float) -> None:
     step = next(step for step in round_steps(span / 5) if step >= span / 5)
     values = multiples(step, low, low + span)
     assert all(low - step * 1e-6 <= value <= low + span + step * 1e-6 for value in values)

@@ -109,7 +109,7 @@ def test_the_logs_name_is_found_or_follows_nemo_runs_rule(texts: dict[str, str],
     assert log.path("48123") == f"{FOLDER}/log-{name}_48123_0.out"
 
 
-def test_nemo_run_takes_the_last_part_of_the_account_for_the_job_name() -> None:
+def test_nemo_run_uses_the_last_part_of_the_account_in_the_job_name() -> None:
     log = found(CONFIG.replace("slurm_account: research", "slurm_account: a_b_team"), logs="").log
     assert log is not None
     assert log.path("48123") == f"{FOLDER}/log-a_b_team-team.{TASK}_48123_0.out"
@@ -119,7 +119,7 @@ def test_an_unquoted_release_is_read_as_text() -> None:
     assert found(CONFIG.replace("'25.12'", "25.10")).release == "25.10"
 
 
-def test_values_of_variables_are_kept_only_where_a_plan_needs_them() -> None:
+def test_values_of_variables_are_kept_only_if_a_plan_needs_them() -> None:
     overrides = f"env_overrides: {{MAX_STEPS: 100, HF_TOKEN: {SECRET}, NCCL_DEBUG: INFO}}"
     run = found(
         CONFIG.replace("env_overrides: {}", overrides).replace("model_overrides: {}", "model_overrides: {tp: 4}")
@@ -212,7 +212,7 @@ def test_a_profiled_run_ends_with_its_profile(catalog: Catalog, runs: Runs) -> N
     assert (plan.options.profile, plan.steps) == (True, 30)
 
 
-def test_the_name_of_the_folder_says_another_layout(catalog: Catalog, runs: Runs) -> None:
+def test_the_layout_in_the_folder_name_takes_precedence_over_the_file(catalog: Catalog, runs: Runs) -> None:
     """The recipe's scripts name the folder after the layout in use; the file lists only requested values."""
     other = FOLDER.replace("_pp4_", "_pp8_").replace("_gbs64", "_gbs128").replace("_vp12", "")
     plan = one(catalog, runs, found(folder=other, logs="")).plan
@@ -269,7 +269,7 @@ def test_a_run_with_impossible_numbers_is_not_opened_and_not_stored(
 
 
 @pytest.mark.parametrize("written", ["9" * 12, "9" * 400], ids=len)
-def test_a_time_that_is_none_is_not_known(written: str, catalog: Catalog, runs: Runs) -> None:
+def test_an_invalid_time_is_unknown(written: str, catalog: Catalog, runs: Runs) -> None:
     run = found(written=written)
     assert run.written_at == 0
     assert import_run(catalog, runs, "eos", one(catalog, runs, run)).submitted_at is None
@@ -291,7 +291,7 @@ def test_it_is_stored_as_a_run_of_llmb_run(catalog: Catalog, runs: Runs) -> None
         _ = direct_spec(run)
 
 
-def test_opening_it_twice_gives_the_same_run_with_all_that_was_learned(catalog: Catalog, runs: Runs) -> None:
+def test_importing_a_run_twice_gives_the_same_run_with_its_saved_state(catalog: Catalog, runs: Runs) -> None:
     first = import_run(catalog, runs, "eos", one(catalog, runs, found()))
     runs.save(replace(first, job_state="COMPLETED"))
     again = one(catalog, runs, found())
@@ -301,7 +301,7 @@ def test_opening_it_twice_gives_the_same_run_with_all_that_was_learned(catalog: 
     assert len(runs.all()) == 1
 
 
-def test_a_cluster_that_counts_its_jobs_anew_has_two_runs(catalog: Catalog, runs: Runs) -> None:
+def test_a_reused_job_number_gives_a_second_run(catalog: Catalog, runs: Runs) -> None:
     first = import_run(catalog, runs, "eos", one(catalog, runs, found()))
     later = one(catalog, runs, found(folder=FOLDER.replace("_1767000000", "_1799999999")))
     assert later.imported_id == ""

@@ -67,7 +67,7 @@ def test_the_recipes_tokenizer_is_not_a_deviation(catalog: Catalog) -> None:
     assert "HUGGINGFACE_HUB_CACHE" not in dict(spec.env)
 
 
-def test_a_pipeline_without_virtual_stages_overlaps_nothing_that_needs_them(catalog: Catalog) -> None:
+def test_a_pipeline_without_virtual_stages_disables_the_overlaps_that_need_them(catalog: Catalog) -> None:
     for spec in without_virtual_stages(catalog):
         assert overlaps_of_virtual_stages(resolved(spec)) == [False, False, True]
 
@@ -115,7 +115,7 @@ def test_overrides_of_grok_with_a_profile(make_spec: MakeSpec) -> None:
     )
 
 
-def test_groks_nccl_trace_takes_ten_steps(make_spec: MakeSpec) -> None:
+def test_groks_nccl_trace_has_ten_steps(make_spec: MakeSpec) -> None:
     spec = make_spec(*GROK_64, options=RunOptions(nccl_trace=True))
     assert "trainer.max_steps=10" in given(spec)[2]
     env = dict(spec.env)
@@ -130,7 +130,9 @@ def test_manual_changes_reach_the_training(make_spec: MakeSpec) -> None:
 
 
 @pytest.mark.parametrize(("image_has", "expected"), [("", "/opt/NeMo"), ("/opt/mcore:/x", "/opt/NeMo:/opt/mcore:/x")])
-def test_nemo_precedes_the_images_own_path(make_spec: MakeSpec, tmp_path: Path, image_has: str, expected: str) -> None:
+def test_nemo_precedes_the_pythonpath_of_the_image(
+    make_spec: MakeSpec, tmp_path: Path, image_has: str, expected: str
+) -> None:
     python = tmp_path / "python3"
     python.write_text('#!/bin/sh\necho "$PYTHONPATH"\nprintf "%s\\n" "$@"\n')
     python.chmod(0o755)
@@ -157,13 +159,13 @@ def test_a_configuration_is_yaml_that_keeps_values_and_their_types() -> None:
     assert fields["model"]["data"] == {"prefix": []}  # type: ignore[index]
 
 
-def test_a_later_field_replaces_what_an_earlier_one_set() -> None:
+def test_a_later_field_replaces_the_value_of_an_earlier_field() -> None:
     text = base_configuration({"a": {"b": 1, "c": 2}, "a.b": {"d": 3}, "a.b.e": 4}, [])
     assert OmegaConf.create(text) == {"a": {"b": {"d": 3, "e": 4}, "c": 2}}
 
 
 @pytest.mark.parametrize("override", ["a.b=2", "+a.c=2", "++a.b=2", "++x.y=2", "a={b: 1}", "a.b="])
-def test_overrides_that_hydra_takes(override: str) -> None:
+def test_an_override_that_hydra_accepts_does_not_change_the_base_configuration(override: str) -> None:
     assert base_configuration({"a.b": 1}, [override]) == "a:\n  b: 1\n"
 
 

@@ -209,7 +209,7 @@ def test_two_runs_at_once_import_once(stage: Stage, make_installer: MakeInstalle
     assert stage.calls() == 1
 
 
-def test_a_failed_step_gives_its_reason_and_can_be_tried_again(stage: Stage, make_installer: MakeInstaller) -> None:
+def test_a_failed_step_has_a_reason_and_can_be_retried(stage: Stage, make_installer: MakeInstaller) -> None:
     (stage.folder / "fail").write_text("yes")
     stage.go()
     states = make_installer().run(lambda _: None, threading.Event())
@@ -378,7 +378,9 @@ def test_the_import_job_uses_the_cpu_partition_without_gpu_options(catalog: Cata
     assert options(profile, catalog, make_plan) == (*COMMON, "--partition=cpu", "--mem=0")
 
 
-def test_without_a_cpu_partition_it_asks_for_a_node_as_the_run_does(catalog: Catalog, make_plan: MakePlan) -> None:
+def test_without_a_cpu_partition_the_import_requests_the_same_node_as_the_run(
+    catalog: Catalog, make_plan: MakePlan
+) -> None:
     profile = replace(PROFILE, gpu_request="gres", qos="short", segment=4, slurm_params="comment=mine", memory="900G")
     expected = ("--partition=batch", "--mem=900G", "--gres=gpu:8", "--qos=short", "--comment=mine")
     assert options(profile, catalog, make_plan) == (*COMMON, *expected)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from llmb_tui.launch.step_state import explain
 
 
-def test_the_most_telling_line_is_quoted_wherever_it_stands() -> None:
+def test_the_most_specific_line_is_quoted_at_any_position() -> None:
     text = "tar: usr/lib/x.so: Cannot write: No space left on device"
     failure = explain(["enroot made no image.", "Write failed because No space left on device", text, "Killed"])
     assert failure.line == text

@@ -41,7 +41,7 @@ SECRETIVE = "Command: 'sbatch --requeue --parsable /lustre/x_sbatch.sh'\nExit co
         (255, "sbatch: unrecognized option '--segment=4'", False),
     ],
 )
-def test_whether_slurm_may_have_a_job(exit_code: int, words: str, may: bool) -> None:
+def test_may_have_been_submitted_depends_on_exit_code_and_message(exit_code: int, words: str, may: bool) -> None:
     assert may_have_been_submitted(exit_code, words) is may
 
 
@@ -98,7 +98,7 @@ def test_explanations_of_a_failed_launch(note: str, what: str, fix: str) -> None
     assert note in error.why
 
 
-def test_slurms_own_words_are_explained_as_in_the_direct_procedure(make_run: MakeRun) -> None:
+def test_the_message_of_sbatch_is_explained_as_with_our_script(make_run: MakeRun) -> None:
     run = _refused(make_run(), "sbatch: Batch job submission failed: Invalid qos specification")
     error = explained(run)
     assert error.what.startswith("Slurm rejected the job: account `research_llm_bench` may not use its default QOS")

@@ -94,7 +94,7 @@ def test_the_rendered_script_runs_the_training_to_its_end(
     assert [job.id for job in find_jobs(installed, run.job_name)] == [job_id]
 
 
-def test_a_connection_that_breaks_during_sbatchs_answer_gives_one_known_job(
+def test_a_connection_lost_during_sbatchs_answer_creates_one_known_job(
     cluster: DemoCluster, installed: SlurmCluster, desk: Desk, make_run: MakeRun
 ) -> None:
     fault(cluster, "answer-delay", "1")

@@ -63,7 +63,7 @@ def test_incomplete_task_lines_are_ignored(words: str) -> None:
     assert tasks(words, EXPERIMENTS) == ()
 
 
-def test_a_task_without_a_job_does_not_take_the_next_ones() -> None:
+def test_a_task_without_a_job_does_not_get_the_job_of_the_next_task() -> None:
     words = block(0, "48123").replace("- Job id: 48123\n", "") + block(1, "48124", "_nsys")
     assert [task.job_id for task in tasks(words, EXPERIMENTS)] == ["48124"]
 
@@ -91,7 +91,7 @@ def test_the_job_of_a_batch_script(words: str, job_id: str) -> None:
     assert batch_job(words) == job_id
 
 
-def test_nemo_runs_own_list() -> None:
+def test_the_index_of_nemo_run_gives_jobs_and_folders() -> None:
     lines = [
         f"48123 = {folder()}/log*,{folder()},LocalTunnel,{{}}",
         f"48124;eos = {folder('_nsys')}/log*,x,LocalTunnel,{{}}",
@@ -123,5 +123,5 @@ def test_the_task_of_a_batch_script_that_nemo_run_wrote() -> None:
         ("\x1b[31mred\x07", "red\N{REPLACEMENT CHARACTER}"),
     ],
 )
-def test_the_last_line_that_says_something(words: str, line: str) -> None:
+def test_the_last_line_skips_lines_without_content(words: str, line: str) -> None:
     assert last_line(words) == line

@@ -40,7 +40,7 @@ WAITS = "afterok:12:13"
         ),
     ],
 )
-def test_names_and_directories_are_the_recipes_own(
+def test_names_and_directories_are_those_of_the_recipe(
     make_spec: MakeSpec, selection: tuple[object, ...], experiment: str, workload_folder: str
 ) -> None:
     spec = make_spec(*selection)
@@ -65,7 +65,7 @@ def test_the_image_is_named_as_the_recipes_name_it(make_spec: MakeSpec) -> None:
     assert spec.container_image == "/lustre/llmb/images/nvidia+nemo+25.02.01.sqsh"
 
 
-def test_strong_scaling_gets_its_own_time_limit_and_batch(make_spec: MakeSpec) -> None:
+def test_strong_scaling_has_a_separate_time_limit_and_batch(make_spec: MakeSpec) -> None:
     spec = make_spec("nemotron4-340b@25.12", "340b", "gb200", "fp8", 128, strong_scaling=True)
     assert spec.time_limit == "00:35:00"
     assert spec.experiment.endswith("_gbs512")
@@ -178,7 +178,7 @@ def test_a_list_of_partitions_and_an_unusual_path_are_accepted(make_spec: MakeSp
 
 
 @given(value=st.text(min_size=1))
-def test_no_accepted_value_can_leave_its_word(make_spec: MakeSpec, value: str) -> None:
+def test_no_accepted_value_contains_shell_characters(make_spec: MakeSpec, value: str) -> None:
     try:
         checked(replace(make_spec("nemotron4@25.04", "15b", "h100", "fp8", 64), account=value))
     except LlmbError:
@@ -243,7 +243,7 @@ def test_conditions_of_the_expected_step_time_are_recorded(make_spec: MakeSpec) 
     assert otherwise(("grok1@25.02", "314b", "h100", "bf16", 8), vboost=True) == ("vboost on",)
 
 
-def test_a_hydra_recipe_has_no_mounts_of_its_own(make_spec: MakeSpec) -> None:
+def test_a_hydra_recipe_adds_no_mounts(make_spec: MakeSpec) -> None:
     spec = make_spec("grok1@25.02", "314b", "h100", "bf16", 64, profile=SITE)
     assert [mount.split(":")[1] for mount in spec.mounts] == ["/data", "/x"]
 
@@ -303,7 +303,7 @@ def place(catalog: Catalog, make_plan: MakePlan) -> MakeSpec:
     ("gpus", "segment"),
     [(128, "16"), (256, "16"), (512, "16")],  # 32, 64 and 128 nodes of four GPUs; a rack of NVL72 has 18
 )
-def test_large_gb200_jobs_ask_for_the_greatest_segments(place: MakeSpec, gpus: int, segment: str) -> None:
+def test_large_gb200_jobs_request_the_largest_segments(place: MakeSpec, gpus: int, segment: str) -> None:
     spec = place(*GB200, gpus, slurm=(24, 5))
     assert dict(spec.options) == {"segment": segment}
     assert spec.notes == (NETWORK_NOTE,)
@@ -319,7 +319,7 @@ def test_a_segment_that_slurm_may_not_support_is_left_out_with_a_note(
 
 
 @pytest.mark.parametrize("change", [{"segment": 8}, {"slurm_params": "segment=8"}])
-def test_the_profiles_own_segment_goes_before_the_recipes(place: MakeSpec, change: dict[str, object]) -> None:
+def test_the_profiles_segment_takes_precedence_over_the_recipes(place: MakeSpec, change: dict[str, object]) -> None:
     for slurm in ((24, 5), None):
         spec = place(*GB200, 128, slurm=slurm, profile=replace(PROFILE, **change))  # type: ignore[arg-type]
         assert (spec.options, spec.notes) == ((("segment", "8"),), (NETWORK_NOTE,))
@@ -345,7 +345,7 @@ def test_a_profile_can_leave_numa_binding_out(make_spec: MakeSpec) -> None:
     assert unbound.notes == (NETWORK_NOTE,)  # 25.04 binds none
 
 
-def test_cpu_pinning_takes_the_place_of_numa_binding(make_spec: MakeSpec) -> None:
+def test_cpu_pinning_replaces_numa_binding(make_spec: MakeSpec) -> None:
     spec = make_spec(*GB200, 128, profile=replace(PROFILE, cpus_per_task=14, segment=16))
     assert spec.srun[-4:] == (
         ("cpu-bind", "verbose"),
@@ -402,7 +402,7 @@ def test_a_profiled_run_has_the_same_command_under_nsys(
     assert not any("nsys" in below for below, _ in plain.files)
 
 
-def test_a_trace_of_nccl_has_its_own_name_and_environment(make_spec: MakeSpec) -> None:
+def test_an_nccl_trace_has_a_separate_name_and_environment(make_spec: MakeSpec) -> None:
     spec = make_spec("llama3.1@25.04", "8b", "h100", "bf16", 8, options=RunOptions(nccl_trace=True))
     assert spec.experiment == "pretrain_llama3.1_8b_bf16_8_nccltrace"
     assert {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "COLL,P2P,NET"}.items() <= dict(spec.env).items()
@@ -424,7 +424,7 @@ def test_a_hub_tokenizer_comes_with_a_file_for_its_token(make_spec: MakeSpec) ->
     assert not {"HF_HOME", "HF_TOKEN_PATH"} & dict(plain.env).keys()
 
 
-def test_a_checkpoint_is_mounted_at_its_own_path(make_spec: MakeSpec) -> None:
+def test_a_checkpoint_is_mounted_at_the_same_path(make_spec: MakeSpec) -> None:
     spec = make_spec(*NEMOTRON, options=RunOptions(load_checkpoint="/lustre/me/run_1"), profile=SITE)
     assert spec.mounts[-1] == "/lustre/me/run_1:/lustre/me/run_1"
 
@@ -455,7 +455,7 @@ def test_another_tokenizer_is_recorded(place: MakeSpec, recipe: str, size: str, 
 @pytest.mark.parametrize(
     "row", [("llama3.1@25.04", "8b", "h100", "fp8", 8), ("grok1@25.02", "314b", "h100", "fp8", 512)]
 )
-def test_the_recipes_own_tokenizer_is_not_a_difference(make_spec: MakeSpec, row: tuple[object, ...]) -> None:
+def test_the_recipes_tokenizer_is_not_a_difference(make_spec: MakeSpec, row: tuple[object, ...]) -> None:
     assert make_spec(*row, options=RunOptions(hub_tokenizer=True, no_network_file=True)).notes == ()
 
 
@@ -490,7 +490,7 @@ def test_redirected_or_disturbing_lines_are_not_kept(make_spec: MakeSpec, more: 
     assert not any("NCCL_DEBUG_FILE" in word for word in spec.command)
 
 
-def test_a_run_on_one_node_keeps_no_network_lines(make_spec: MakeSpec) -> None:
+def test_a_run_on_one_node_stores_no_network_lines(make_spec: MakeSpec) -> None:
     assert NETWORK_README not in dict(make_spec("llama3.1@25.04", "8b", "h100", "bf16", 8).files)
 
 

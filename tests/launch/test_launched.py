@@ -40,7 +40,7 @@ def test_the_plain_task_comes_last() -> None:
     assert jobs.log == LOG
 
 
-def test_nemo_runs_own_list_confirms_a_job_that_slurm_forgot() -> None:
+def test_the_index_of_nemo_run_confirms_a_job_that_slurm_forgot() -> None:
     assert jobs_of_launch(NEMO_RUN, found(block(0, "5"), INDEX), []) == Jobs(("5",), LOG)
 
 
@@ -100,7 +100,7 @@ def test_a_job_that_only_nemo_run_has_written_down_is_found() -> None:
     assert jobs_of_launch(NEMO_RUN, found("", INDEX, exit_code="1"), []).ids == ("5",)
 
 
-def test_a_job_that_only_accounting_knows_is_found_without_its_folder() -> None:
+def test_a_job_listed_only_by_accounting_is_found_without_its_folder() -> None:
     jobs = jobs_of_launch(NEMO_RUN, found("", exit_code="1"), [job("5", script="", folder=f"{ROOT}/NeMo")])
     assert (jobs.ids, jobs.log) == (("5",), None)
 
@@ -136,19 +136,19 @@ def test_the_folder_may_be_named_as_slurm_does() -> None:
     )
 
 
-def test_two_jobs_of_one_name_are_reported_and_not_taken() -> None:
+def test_two_jobs_with_the_same_name_are_reported_and_not_adopted() -> None:
     jobs = jobs_of_launch(BATCH, found("", "before 4", exit_code="1"), [batch_job("4"), batch_job("5"), batch_job("6")])
     assert jobs.ids == ()
     assert jobs.question.startswith("Jobs 5 and 6 appeared while launch.sh was active, and have the same name")
 
 
-def test_jobs_before_a_launch_are_not_its_own() -> None:
+def test_jobs_from_before_a_launch_do_not_belong_to_it() -> None:
     jobs = [batch_job("5"), batch_job("6")]
     assert jobs_of_launch(BATCH, found("", "next 5", exit_code="1"), jobs).ids == ("5",)
     assert jobs_of_launch(BATCH, found("", "next ", "other 6", exit_code="1"), jobs[1:]) == Jobs()
 
 
-def test_a_job_that_slurm_took_late_is_one_that_no_later_launch_has() -> None:
+def test_a_job_that_was_accepted_late_is_not_the_job_of_a_later_launch() -> None:
     jobs = [batch_job("5"), batch_job("6")]
     assert jobs_of_launch(BATCH, found("", "next ", "other 6", exit_code="1"), jobs).ids == ("5",)
 

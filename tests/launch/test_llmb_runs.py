@@ -51,7 +51,7 @@ def test_the_newest_are_listed_even_after_job_ids_restarted(install: Install) ->
     assert result[:2] == [("17", 2 * YEAR), (str(900_000 + MOST + 4), YEAR + MOST + 4)]
 
 
-def test_a_job_that_is_asked_for_is_found_however_old_it_is(install: Install) -> None:
+def test_a_requested_job_is_found_at_any_age(install: Install) -> None:
     for number in range(MOST + 5):
         install.ran(f"17{number:03}", 3 * YEAR)
     install.ran("17", YEAR)

@@ -60,7 +60,7 @@ def dead() -> int:
 
 
 @pytest.mark.parametrize("behind", [-10 * MINUTE, 0, 3 * MINUTE, 60 * MINUTE])
-def test_a_process_of_this_node_is_asked_for_whatever_the_file_servers_clock_says(
+def test_on_the_same_node_a_lock_is_held_exactly_while_its_process_lives(
     lock: Lock, pid: int, dead: int, behind: float
 ) -> None:
     lock.hold(HERE, pid, began=10, touched=1, behind=behind)
@@ -69,7 +69,7 @@ def test_a_process_of_this_node_is_asked_for_whatever_the_file_servers_clock_say
     assert lock.state() == "abandoned"
 
 
-def test_a_process_that_stands_still_holds_its_lock(lock: Lock, pid: int) -> None:
+def test_a_stalled_process_keeps_its_lock(lock: Lock, pid: int) -> None:
     """The owner is alive, but cannot touch the lock because its file system hangs."""
     lock.hold(HERE, pid, began=0, touched=10 * MINUTE)
     assert lock.state() == "held"
@@ -83,7 +83,7 @@ def test_a_reused_process_id_is_not_the_owner(lock: Lock, pid: int) -> None:
 
 
 @pytest.mark.parametrize("behind", [0, 3 * MINUTE, 60 * MINUTE])
-def test_a_lock_touched_by_another_node_is_held_whatever_the_file_servers_clock(lock: Lock, behind: float) -> None:
+def test_a_lock_touched_recently_by_another_node_is_held_at_any_clock_offset(lock: Lock, behind: float) -> None:
     lock.hold(ELSEWHERE, 4711, began=30 * MINUTE, touched=5, behind=behind)
     assert lock.state() == "held"
     lock.hold(ELSEWHERE, 4711, began=30 * MINUTE, touched=4 * MINUTE, behind=behind)
@@ -93,7 +93,7 @@ def test_a_lock_touched_by_another_node_is_held_whatever_the_file_servers_clock(
 @pytest.mark.parametrize(
     "owner", ["", "someone@cn001", f"{ELSEWHERE}.4711.", f"{ELSEWHERE}.4711.now", "here", "here now"]
 )
-def test_a_lock_that_does_not_say_when_it_was_taken_is_believed_for_two_minutes(lock: Lock, owner: str) -> None:
+def test_a_lock_without_a_start_time_is_held_for_two_minutes(lock: Lock, owner: str) -> None:
     if owner.startswith("here"):
         owner = f"{HERE}.{os.getpid()}.{owner[5:]}"
     (lock.path / "owner").write_text(owner)

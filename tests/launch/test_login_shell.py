@@ -52,7 +52,7 @@ def test_that_a_submission_was_killed_is_seen(node: LoginNode, session: SlurmClu
     assert probe(session, place).values_of("gone") == ("",)
 
 
-def test_the_first_partition_has_its_own_name(
+def test_a_login_banner_is_not_part_of_the_first_partitions_name(
     session: SlurmCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sinfo = tmp_path / "sinfo"

@@ -47,7 +47,7 @@ def test_a_submission_that_was_killed_is_withdrawn_when_slurm_has_had_its_time(s
     assert (run.submission, run.note) == ("withdrawn", NEVER_TAKEN.format("sbatch"))
 
 
-def test_before_that_it_stays_unknown(stage: Stage) -> None:
+def test_a_run_whose_sbatch_was_killed_stays_unknown(stage: Stage) -> None:
     stage.on_sbatch(KILLED)
     run = stage.submit()
     assert run.submission == "unknown"
@@ -66,7 +66,7 @@ def test_a_lost_conversation_is_withdrawn_when_slurm_has_had_its_time(stage: Sta
 
 
 @pytest.mark.usefixtures("_late")
-def test_slurm_is_asked_twice_before_a_run_is_given_up(stage: Stage) -> None:
+def test_slurm_is_queried_twice_before_a_run_counts_as_not_submitted(stage: Stage) -> None:
     """A controller that hung may answer before it reads the earlier submission."""
     stage.before_the_answer(KILLED)
     squeue = (Path(stage.cluster.root) / "bin/squeue").read_text()
@@ -74,13 +74,13 @@ def test_slurm_is_asked_twice_before_a_run_is_given_up(stage: Stage) -> None:
     assert stage.submit().job_ids == ("48123",)
 
 
-def test_a_job_that_slurm_forgot_is_known_by_what_sbatch_answered(stage: Stage) -> None:
+def test_a_job_that_slurm_forgot_is_found_in_the_answer_of_sbatch(stage: Stage) -> None:
     stage.before_the_answer('echo "$id"; rm "$STAGE/jobs"; touch "$STAGE/jobs"; kill -9 $PPID; exit')
     assert stage.submit().job_ids == ("48123",)
 
 
 @pytest.mark.usefixtures("_late")
-def test_a_job_that_slurm_forgot_is_known_by_its_output(stage: Stage) -> None:
+def test_a_job_that_slurm_forgot_is_found_by_its_output(stage: Stage) -> None:
     stage.before_the_answer(KILLED)
     stage.submit()
     _forget_jobs(stage)
@@ -89,7 +89,7 @@ def test_a_job_that_slurm_forgot_is_known_by_its_output(stage: Stage) -> None:
     assert stage.reconcile().job_ids == ("48123",)
 
 
-def test_while_slurm_cannot_be_asked_it_stays_unknown(stage: Stage) -> None:
+def test_a_run_stays_unknown_while_slurm_cannot_list_its_jobs(stage: Stage) -> None:
     stage.on_sbatch(KILLED)
     stage.submit()
     replace_command(stage.cluster.root, "squeue", "echo 'Socket timed out on send/recv operation' >&2; exit 1")
@@ -126,7 +126,7 @@ def test_a_process_that_is_at_work_is_not_given_up(stage: Stage) -> None:
 
 
 @pytest.mark.usefixtures("_late")
-def test_a_folder_that_cannot_be_seen_settles_nothing(stage: Stage) -> None:
+def test_a_run_whose_folder_is_not_mounted_stays_unknown(stage: Stage) -> None:
     """The file system is not mounted on this login node."""
     stage.set_unknown()
     assert stage.reconcile().submission == "unknown"

@@ -42,7 +42,7 @@ def _needs(name: ProcedureId, request: RunRequest) -> Needs:
     ],
     ids=["llama", "grok"],
 )
-def test_the_token_is_needed_if_the_run_itself_uses_it(
+def test_the_hub_token_is_needed_if_the_run_uses_it(
     catalog: Catalog, selection: tuple[str, str, str, str, str, int], repository: str, hub: bool
 ) -> None:
     made = plan(catalog, Selection(*selection, options=RunOptions(hub_tokenizer=hub)))
@@ -115,7 +115,7 @@ def test_the_paths_for_offline_files_match_the_install(catalog: Catalog) -> None
     assert needs.brought_packages == f"{folder}/wheels"
 
 
-def test_a_target_is_complete_before_the_cluster_is_asked(catalog: Catalog, tmp_path: Path) -> None:
+def test_a_target_is_complete_without_a_connection_to_the_cluster(catalog: Catalog, tmp_path: Path) -> None:
     """The launcher collects the target without a connection; the checks in it run later."""
 
     def no_cluster(profile: ClusterProfile) -> NoReturn:

@@ -58,7 +58,7 @@ def test_keys_of_a_newer_version_are_kept(runs: Runs, notes: Notes) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"note": 1, "tags": {}}', "\xff", "x" * 70000])
-def test_a_damaged_file_gives_no_values(runs: Runs, notes: Notes, text: str) -> None:
+def test_a_damaged_file_is_read_as_no_note(runs: Runs, notes: Notes, text: str) -> None:
     (runs.folder("one") / "note.json").write_bytes(text.encode("latin-1"))
     assert (notes.of("one"), notes.all()) == (Note(), {})
 

@@ -188,7 +188,7 @@ def nvidia_smi(site: Path, text: str, *further: str) -> None:
         ),
     ],
 )
-def test_the_line_of_a_nodes_gpus_counts_each_kind_and_names_no_single_one(listing: str, kinds: str) -> None:
+def test_the_gpu_line_of_a_node_counts_each_type(listing: str, kinds: str) -> None:
     assert pretrain.gpu_line(listing, "cn001.cluster.example") == f"GPUs of node cn001: {kinds}"
 
 
@@ -217,7 +217,7 @@ def test_a_list_that_fails_is_not_printed_and_the_training_starts(site: Path, fu
     assert run(site, {}, rank=8, SLURM_LOCALID="0").stdout == "BUILT bf16 False\nTRAINED 1\n"
 
 
-def test_a_list_that_hangs_is_left_after_the_time_limit(
+def test_a_hanging_nvidia_smi_is_abandoned_after_the_timeout(
     site: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     nvidia_smi(site, EIGHT, "exec sleep 600")
@@ -228,7 +228,7 @@ def test_a_list_that_hangs_is_left_after_the_time_limit(
     assert capfd.readouterr().out == ""
 
 
-def test_check_prints_the_same_and_builds_nothing(site: Path) -> None:
+def test_check_prints_the_configuration_and_builds_nothing(site: Path) -> None:
     trained, checked = run(site, {"trainer.max_steps": 50}), run(site, {"trainer.max_steps": 50}, "--check")
     assert checked.returncode == 0
     assert trained.stdout == checked.stdout + "BUILT bf16 False\nTRAINED 50\n"
@@ -241,7 +241,7 @@ def test_errors_of_the_training_are_shown_unchanged(site: Path) -> None:
     assert "RuntimeError: negative steps" in result.stderr
 
 
-def test_an_unknown_field_ends_it_with_one_line(site: Path) -> None:
+def test_an_unknown_field_ends_the_script_with_a_one_line_error(site: Path) -> None:
     result = run(site, {"trainer.max_stepz": 50})
     assert (result.returncode, result.stdout) == (3, "")
     assert result.stderr.endswith(
@@ -307,7 +307,7 @@ def test_a_value_can_have_every_form() -> None:
         {"plain": [{"object": "a"}]},
     ],
 )
-def test_an_object_of_no_known_form_is_refused_with_its_place(value: object) -> None:
+def test_an_object_in_an_unknown_form_is_refused_with_its_path(value: object) -> None:
     with pytest.raises(ValueError, match=r"^model\.config: .* is none of the objects"):
         pretrain.read_launch(text(**{"model.config": value}))
 

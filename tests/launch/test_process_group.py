@@ -97,7 +97,7 @@ def test_a_process_that_has_got_the_number_of_a_leader_is_not_its_group(ps: List
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_its_own_group_is_known(shell: str) -> None:
+def test_a_shell_reads_its_process_group(shell: str) -> None:
     script = f'{remote_text("group.sh")}\ngroup_of "$$"'
     result = subprocess.run([shell, "-c", script], capture_output=True, text=True, check=True, start_new_session=True)
     own = subprocess.run([shell, "-c", script], capture_output=True, text=True, check=True)

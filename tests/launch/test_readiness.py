@@ -51,7 +51,7 @@ def fields(request: RunRequest, policy: Policy = ANYTHING, evidence: ClusterEvid
     return [one.field for one in result]
 
 
-def test_nothing_stands_against_a_run_whose_cluster_is_ready(request_: RunRequest) -> None:
+def test_a_ready_cluster_has_no_blockers(request_: RunRequest) -> None:
     assert fields(request_) == []
 
 
@@ -113,7 +113,7 @@ def test_a_read_only_cluster_is_the_flags_or_the_profiles(request_: RunRequest) 
     ],
     ids=["observer", "limit", "cluster", "install"],
 )
-def test_submit_itself_refuses_before_anything_happens(
+def test_submit_refuses_a_run_that_is_not_ready_before_any_change(
     request_: RunRequest, tmp_path: Path, policy: Policy, evidence: ClusterEvidence, said: tuple[str, int]
 ) -> None:
     places = UserPaths(tmp_path / "config", tmp_path / "state")

@@ -169,7 +169,7 @@ def test_each_refusal_has_a_message(run: Run, words: str, what: str, fix: str, e
 
 
 @pytest.mark.parametrize("words", [case[0] for case in CASES])
-def test_slurms_own_words_are_quoted(run: Run, words: str) -> None:
+def test_the_message_of_sbatch_is_quoted(run: Run, words: str) -> None:
     """The quotation omits the program's name at the start of each line."""
     text = explained(run, words).why
     assert text.startswith("sbatch said: ")
@@ -194,7 +194,7 @@ def test_every_rule_continues_the_sentence_about_the_rejection(run: Run, rule: R
         assert error.exit_code == rule.exit_code
 
 
-def test_rules_may_use_only_known_facts_of_a_run(run: Run) -> None:
+def test_the_facts_of_a_run_are_those_that_rules_may_use(run: Run) -> None:
     assert set(facts_of(run, direct_spec(run), ())) == FACTS["submit"]
 
 
@@ -227,7 +227,9 @@ def test_a_rejection_names_the_defaults_of_unset_options(make_run: MakeRun) -> N
         ("submit.sh: line 24: sbatch: command not found", 127, "`sbatch` is not installed", "PATH"),
     ],
 )
-def test_a_slurm_that_was_not_asked_has_not_refused(run: Run, words: str, exit_code: int, what: str, fix: str) -> None:
+def test_a_failure_before_slurm_is_reported_as_not_submitted(
+    run: Run, words: str, exit_code: int, what: str, fix: str
+) -> None:
     error = explained(run, words, exit_code)
     assert error.what.startswith("The job was not submitted: ")
     assert what in error.what

@@ -78,7 +78,7 @@ def test_there_are_no_runs_at_first(runs: Runs) -> None:
     assert runs.unreadable() == ()
 
 
-def test_a_damaged_run_hides_no_other_and_is_not_passed_over(runs: Runs, make_run: MakeRun) -> None:
+def test_a_damaged_run_is_reported_and_does_not_hide_other_runs(runs: Runs, make_run: MakeRun) -> None:
     runs.save(make_run())
     runs.save(replace(make_run(), id="broken"))
     (runs.folder("broken") / "run.json").write_text('{"id": "broken"}')
@@ -131,7 +131,7 @@ def test_locks_of_two_runs_are_two(runs: Runs) -> None:
 
 
 @pytest.mark.parametrize("name", ["run.json", "script.sh", "log", "log.1", "lock", "beside.json", "notes"])
-def test_a_link_in_a_runs_folder_costs_that_run_and_touches_nothing_elsewhere(
+def test_a_link_in_a_runs_folder_is_an_error_and_its_target_stays_unchanged(
     runs: Runs, make_run: MakeRun, tmp_path: Path, name: str
 ) -> None:
     for run_id in ("a1", "sound"):

@@ -170,7 +170,7 @@ def test_a_launch_waits_for_another_and_names_it(recipe: Recipe) -> None:
     assert recipe.trace("two", "waits") == "-"
 
 
-def test_launches_that_wait_on_other_nodes_run_one_at_a_time(recipe: Recipe) -> None:
+def test_launches_on_different_nodes_run_one_at_a_time(recipe: Recipe) -> None:
     first = recipe.start("one", f"while [ ! -e {recipe.folder}/go ]; do sleep 0.02; done")
     until(lambda: recipe.trace("one", "began") != "-")
     recipe.slow_squeue()

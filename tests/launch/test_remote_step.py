@@ -127,7 +127,7 @@ def test_a_step_that_was_queued_twice_is_done_once(place: Place) -> None:
 
 
 @pytest.mark.parametrize("greeting", ["", "Welcome to Eos, 2 projects.\n\n", "\n"])
-def test_a_job_is_known_by_its_number_whatever_sbatch_says_before_it(place: Place, greeting: str) -> None:
+def test_the_job_number_is_read_after_any_text_printed_by_sbatch(place: Place, greeting: str) -> None:
     place.program("sbatch", f"printf '%s103;eos\\n' {shell_join([greeting])}")
     assert place.start().wait(timeout=30) == 0
     assert (place.folder / "job").read_text() == "103\n"

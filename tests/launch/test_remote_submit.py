@@ -99,7 +99,7 @@ def test_many_starts_at_once_submit_once(cluster: Cluster) -> None:
     assert len(cluster.submissions()) == 1
 
 
-def test_a_second_start_does_nothing_whatever_became_of_the_first(cluster: Cluster) -> None:
+def test_a_second_start_submits_nothing_even_if_the_first_was_killed(cluster: Cluster) -> None:
     cluster.sbatch("kill -9 $PPID; exit 1")  # submit.sh ends while sbatch runs
     cluster.submit()
     cluster.submit()

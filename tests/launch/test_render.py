@@ -39,7 +39,7 @@ def warm() -> Iterator[WarmRenderer]:
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_the_script_is_the_golden_one(make_spec: MakeSpec, warm: WarmRenderer, name: str) -> None:
+def test_the_script_equals_the_golden_script(make_spec: MakeSpec, warm: WarmRenderer, name: str) -> None:
     """`LLMB_TUI_WRITE_GOLDEN=1` writes the scripts again: read the difference before you commit it."""
     _compare(name, render(make_spec(*ROWS[name])))
     _compare(name, warm(make_spec(*ROWS[name])))
@@ -219,7 +219,7 @@ def _shadow_nemo_run(folder: Path, monkeypatch: pytest.MonkeyPatch, code: str) -
 
 
 @pytest.mark.usefixtures("_cold_renderer")
-def test_a_broken_nemo_run_is_reported_with_its_own_message(
+def test_a_broken_nemo_run_is_reported_with_its_error_message(
     spec: LaunchSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _shadow_nemo_run(
@@ -299,7 +299,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
     return processes
 
 
-def test_a_warm_renderer_is_one_process_until_it_is_closed(
+def test_a_warm_renderer_keeps_one_process_until_it_is_closed(
     spec: LaunchSpec, started: list[subprocess.Popen[bytes]]
 ) -> None:
     renderer = WarmRenderer()

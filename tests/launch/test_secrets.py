@@ -198,7 +198,7 @@ def test_the_tokens_of_other_programs_are_seen(cluster: DemoCluster, session: Sl
 # The servers' answers
 
 
-def test_a_registry_that_wants_no_key_says_how_big_the_image_is(session: SlurmCluster, web: Web) -> None:
+def test_a_registry_without_a_key_reports_the_image_size(session: SlurmCluster, web: Web) -> None:
     answer = ask_registry(session, IMAGE, None, web.url)
     assert (answer.granted, answer.download_bytes) == ("granted", sum(LAYERS))
 
@@ -232,7 +232,7 @@ def test_a_missing_key_is_reported_as_needed_or_optional(session: SlurmCluster, 
     assert result.words == f"The registry does not provide {IMAGE} without an API key (HTTP 401)."
 
 
-def test_an_unknown_image_and_a_broken_registry_say_nothing_about_the_key(
+def test_a_key_is_not_tested_if_the_image_is_unknown_or_the_registry_fails(
     session: SlurmCluster, web: Web, endpoints: Sources
 ) -> None:
     web.key = KEY
@@ -281,7 +281,7 @@ def test_the_checks_of_a_preflight(session: SlurmCluster) -> None:
     assert secret_checks(session, (HUB,), Sources())[0].status == "failed"
 
 
-def test_the_size_is_the_recipes_if_the_registry_cannot_be_asked(
+def test_the_image_size_is_the_recipes_range_if_the_registry_is_unreachable(
     cluster: DemoCluster, session: SlurmCluster, catalog: Catalog, make_plan: MakePlan
 ) -> None:
     replace_command(cluster.root, "curl", "echo 'curl: (6) Could not resolve host: nvcr.io' >&2; exit 6")
@@ -327,7 +327,7 @@ def memory() -> Iterator[Memory]:
     keyring.set_keyring(before)
 
 
-def test_a_key_is_kept_here_only_if_asked(memory: Memory, session: SlurmCluster) -> None:
+def test_a_key_is_stored_in_the_keyring_only_on_request(memory: Memory, session: SlurmCluster) -> None:
     give_secret(session, "ngc", KEY, keep=False)
     assert memory.held == {}
     message = give_secret(session, "ngc", KEY, keep=True)

@@ -181,7 +181,7 @@ def test_the_later_of_two_groups_wins_key_by_key_and_in_order(catalog: Catalog, 
     assert (done.prefix, done.segment, done.tasks_per_numa_node) == (("numactl",), 18, 4)
 
 
-def test_every_placeholder_stands_for_something(catalog: Catalog, make_plan: MakePlan) -> None:
+def test_every_placeholder_has_a_value(catalog: Catalog, make_plan: MakePlan) -> None:
     options = RunOptions(profile=True, profile_start=3, profile_stop=9, hub_tokenizer=True)
     asked = make_plan("llama3.1@25.04", "70b", "h100", "bf16", 64, options=options)
     values = plan_values(RunRequest(catalog.recipe("llama3.1@25.04"), asked, PROFILE))

@@ -81,7 +81,7 @@ def test_another_answer_is_refused(said: str) -> None:
         read_probes(said, 1)
 
 
-def test_gits_progress_gives_the_remaining_time() -> None:
+def test_the_remaining_time_is_computed_from_gits_progress() -> None:
     pace = step_rate()
     for now, words in ((100.0, "10% (100/1000), 1.00 MiB | 1.00 MiB/s"), (130.0, "40% (400/1000), 9.00 MiB")):
         found = read_probes(f"= running 0 0 0 0 7\n|Receiving objects:  {words}\n", 1)[0]
@@ -107,13 +107,13 @@ SPINNER = "Building wheel for mamba-ssm (setup.py) ... -\b \b\\\b \b|\b \b/"
         ([], ""),
     ],
 )
-def test_progress_is_one_clean_line_of_bounded_length(log: list[str], detail: str) -> None:
+def test_progress_is_a_single_clean_line_of_bounded_length(log: list[str], detail: str) -> None:
     text = "".join(f"|{line}\n" for line in log)
     state = state_of(PLAIN, read_probes(f"= running 0 0 0 0 -\n{text}", 1)[0], None, step_rate(), 0.0)
     assert state.detail == detail
 
 
-def test_the_line_that_says_why_is_bounded_too() -> None:
+def test_the_line_with_the_reason_has_a_bounded_length_too() -> None:
     probe = read_probes("= failed 0 0 0 0 -\n|strange " + "x" * 4000 + "\n|\\ |\n", 1)[0]
     state = state_of(PLAIN, probe, None, step_rate(), 0.0)
     assert state.detail.startswith("strange xxx")

@@ -78,14 +78,14 @@ def test_the_intent_is_on_the_disk_before_anything_reaches_the_cluster(stage: St
     assert stage.events() == ["intent"]
 
 
-def test_submitting_twice_gives_one_job(stage: Stage) -> None:
+def test_submitting_twice_creates_one_job(stage: Stage) -> None:
     first = stage.submit()
     assert stage.submit() == first
     assert stage.submit(first) == first
     assert stage.jobs() == ["48123"]
 
 
-def test_submitting_at_once_from_many_threads_gives_one_job(stage: Stage) -> None:
+def test_submitting_from_many_threads_at_once_creates_one_job(stage: Stage) -> None:
     outcomes: list[Run] = []
     threads = [threading.Thread(target=lambda: outcomes.append(stage.submit())) for _ in range(4)]
     for thread in threads:
@@ -96,7 +96,7 @@ def test_submitting_at_once_from_many_threads_gives_one_job(stage: Stage) -> Non
     assert {run.job_ids for run in outcomes} == {("48123",)}
 
 
-def test_two_machines_that_submit_the_same_run_give_one_job(stage: Stage) -> None:
+def test_two_machines_that_submit_the_same_run_create_one_job(stage: Stage) -> None:
     other = Runs(UserPaths(stage.folder / "config", stage.folder / "other state"))
     elsewhere = SlurmCluster(stage.profile)
     elsewhere.connect()
@@ -268,9 +268,7 @@ def _count_calls(stage: Stage) -> int:
 
 
 @pytest.mark.parametrize("when", WHENS)
-def test_wherever_the_line_is_cut_there_is_never_a_second_job_nor_an_unknown_one(
-    stage: Stage, make_run: MakeRun, when: When
-) -> None:
+def test_a_submission_cut_at_any_call_creates_at_most_one_job(stage: Stage, make_run: MakeRun, when: When) -> None:
     last = _count_calls(stage)
     seen = {_cut_at(stage, make_run(stage.profile, f"cut{index}"), index, when) for index in range(1, last + 1)}
     # If the job exists before the start is answered, no later call remains that could stay unsent.
@@ -407,7 +405,7 @@ def test_an_intent_that_was_sent_elsewhere_is_not_sent_again(stage: Stage, purge
     assert stage.jobs() == ["48123"]
 
 
-def test_an_intent_waits_until_slurm_can_say_that_it_has_no_job_of_it(stage: Stage) -> None:
+def test_an_intended_run_stays_so_until_slurm_can_list_its_jobs(stage: Stage) -> None:
     stage.runs.save(stage.run)
     squeue = (Path(stage.cluster.root) / "bin/squeue").read_text()
     replace_command(stage.cluster.root, "squeue", "echo 'Socket timed out on send/recv operation' >&2; exit 1")
@@ -432,7 +430,7 @@ def test_a_submitted_run_is_not_withdrawn(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("names", [("save",), ("save", "save_script")])
-def test_a_full_disk_before_anything_is_stored_offers_no_run_that_is_not_there(
+def test_a_disk_full_before_the_run_is_saved_is_reported_without_a_run_id(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...]
 ) -> None:
     def full(*_: object) -> None:
@@ -448,7 +446,7 @@ def test_a_full_disk_before_anything_is_stored_offers_no_run_that_is_not_there(
     assert not stage.runs.folder(RUN_ID).exists()
 
 
-def test_a_folder_that_cannot_be_made_here_offers_no_run_that_is_not_there(stage: Stage) -> None:
+def test_a_run_folder_that_cannot_be_created_is_reported_without_a_run_id(stage: Stage) -> None:
     folder = stage.runs.folder(RUN_ID)
     folder.parent.mkdir(parents=True)
     folder.write_text("in the way")
@@ -495,7 +493,7 @@ def test_a_link_on_the_way_to_the_folder_of_a_run_is_refused_with_its_name(stage
     assert stage.jobs() == []
 
 
-def test_a_file_of_a_run_takes_the_place_of_a_link_and_does_not_follow_it(stage: Stage) -> None:
+def test_a_file_of_a_run_replaces_a_link_without_following_it(stage: Stage) -> None:
     stage.task.mkdir(parents=True)
     (stage.task / "configs").mkdir()
     (stage.task / "configs/plan.json").symlink_to(stage.folder / "name")

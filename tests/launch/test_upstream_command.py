@@ -55,7 +55,7 @@ def found(command: UpstreamCommand) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_the_commands_of_one_row(commands: Commands, name: str) -> None:
+def test_setup_and_launch_commands_equal_the_golden_file(commands: Commands, name: str) -> None:
     setup, launch = commands.setup(ROWS[name]), commands.launch(ROWS[name])
     assert f"{setup.text}\n\n{launch.text}\n" == (GOLDEN / f"{name}.txt").read_text(encoding="utf-8")
     assert setup.problems == launch.problems == ()
@@ -214,7 +214,7 @@ def test_a_profiles_slurm_options_reach_a_script_that_we_submit(commands: Comman
     assert command.problems == ()
 
 
-def test_no_gpus_are_requested_if_the_profile_says_so(commands: Commands) -> None:
+def test_no_gpus_are_requested_if_the_gpu_request_is_none(commands: Commands) -> None:
     profile = replace(PROFILE, gpu_request="none")
     assert "gpu" not in " ".join(commands.launch(GROK, profile).arguments)
     assert not {"SBATCH_GPUS_PER_NODE", "SBATCH_GRES"} & dict(commands.launch(NEMOTRON, profile).environment).keys()
@@ -278,7 +278,7 @@ def test_a_variable_that_moves_results_is_hidden_from_the_scripts_with_a_warning
     assert problem.reason.endswith("the procedure hides it from NVIDIA's scripts.")
 
 
-def test_a_variable_of_a_profile_does_not_take_the_place_of_the_selection(commands: Commands) -> None:
+def test_a_variable_of_the_profile_does_not_override_the_selection(commands: Commands) -> None:
     command = commands.launch(NEMOTRON, replace(PROFILE, env=(("DTYPE", "bf16"), ("MAX_STEPS", "7"))))
     assert dict(command.environment)["DTYPE"] == "fp8"
     assert "MAX_STEPS" in command.unset

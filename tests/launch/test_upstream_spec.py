@@ -45,7 +45,7 @@ def spec_of(
         ),
     ],
 )
-def test_nemo_runs_names_are_known_beforehand(
+def test_names_and_folders_of_nemo_run_are_known_before_the_launch(
     catalog: Catalog, make_plan: MakePlan, name: str, job_name: str, index: str
 ) -> None:
     spec = spec_of(catalog, make_plan(*ROWS[name]))
@@ -55,7 +55,7 @@ def test_nemo_runs_names_are_known_beforehand(
 
 
 @pytest.mark.parametrize(("slurm", "own"), [(None, True), ((24, 11), True), ((23, 2), True), ((22, 5), False)])
-def test_a_batch_scripts_log_is_known_beforehand(
+def test_the_log_path_of_a_batch_script_is_known_before_the_launch(
     catalog: Catalog, make_plan: MakePlan, slurm: Version | None, own: bool
 ) -> None:
     spec = spec_of(catalog, make_plan(*ROWS["grok1-25.02"]), slurm=slurm)

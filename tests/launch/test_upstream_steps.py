@@ -67,7 +67,7 @@ def test_another_gpu_type_is_set_up_again_if_the_script_depends_on_it(catalog: C
     assert by_gpu[0].results != by_gpu[1].results
 
 
-def test_the_setup_is_a_job_if_the_readme_requires_one(catalog: Catalog, make_plan: MakePlan) -> None:
+def test_the_setup_runs_in_a_job_if_the_readme_requires_it(catalog: Catalog, make_plan: MakePlan) -> None:
     profile = replace(PROFILE, gpu_request="gres", qos="short")
     in_job = steps_of(catalog, make_plan, "nemotron4-25.04", profile)["setup"].in_job
     assert in_job
@@ -244,13 +244,13 @@ def with_bundles(site: UpstreamInstall, *names: str) -> None:
     site.scripts = replace(site.scripts, repository=f"{away}/recipes.git", commits=commits)
 
 
-def test_bundles_stand_in_for_the_network(site: UpstreamInstall) -> None:
+def test_bundles_replace_the_network(site: UpstreamInstall) -> None:
     site.made("directories")
     with_bundles(site, "NeMo", "recipes")
     site.made("commits", "repository")
 
 
-def test_a_bundle_stands_in_for_no_repository_whose_name_it_begins(site: UpstreamInstall) -> None:
+def test_a_bundle_does_not_match_a_repository_with_a_longer_name(site: UpstreamInstall) -> None:
     site.made("directories")
     with_bundles(site, "NeMo")
     commits = (Commit(site.url("NeMo"), site.commit), Commit(site.url("NeMo-Run.git"), site.commit))
@@ -300,7 +300,7 @@ def copying(site: UpstreamInstall, environment: Path) -> str:
 
 
 @pytest.mark.usefixtures("copying")
-def test_an_environment_is_made_used_and_made_anew(site: UpstreamInstall) -> None:
+def test_a_broken_environment_is_detected_and_built_again(site: UpstreamInstall) -> None:
     site.made("directories", "environment")
     step = site.steps()["environment"]
     Path(step.results[-1]).unlink()
@@ -335,7 +335,7 @@ exec "{sys.executable}" "$@"
     assert not site.done("environment"), "the next step would begin before pip is there"
 
 
-def test_pip_that_was_lost_while_it_was_replaced_is_made_anew(tmp_path: Path) -> None:
+def test_a_half_replaced_pip_is_installed_again(tmp_path: Path) -> None:
     programs, half = tmp_path / "bin", tmp_path / "lib/python3.10/site-packages/pip"
     programs.mkdir()
     half.mkdir(parents=True)
@@ -419,7 +419,7 @@ def test_the_setup_runs_once_and_finds_its_image(ready: UpstreamInstall) -> None
     assert (root / "nvidia+nemo+25.02.01.sqsh").read_text() == "hsqs\n"
 
 
-def test_the_setup_imports_an_image_that_has_gone_to_its_own_place(ready: UpstreamInstall) -> None:
+def test_the_setup_imports_a_missing_image_to_its_default_place(ready: UpstreamInstall) -> None:
     image = Path(ready.steps()["image"].results[0])
     image.unlink()
     ready.made("setup")

@@ -115,14 +115,14 @@ def checked(version: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
 
 
 @pytest.mark.parametrize("words", REFUSED)
-def test_what_nemo_does_not_know_is_refused(version: str, checked: dict[str, Checked], words: str) -> None:
+def test_a_field_that_nemo_does_not_have_is_refused(version: str, checked: dict[str, Checked], words: str) -> None:
     *_, (path, _) = REFUSED[words].items()
     refusal = checked[words].refusal or ""
     assert refusal.startswith(f"{path}: ")
     assert f"{words}. This container has NeMo {version}: " in refusal
 
 
-def test_a_recipe_or_an_argument_of_it_that_is_not_there_is_refused(checked: dict[str, Checked]) -> None:
+def test_a_missing_recipe_or_argument_is_refused(checked: dict[str, Checked]) -> None:
     assert "there is no module nemo.collections.llm.recipes.nemotron4_16b" in str(checked["no such recipe"].refusal)
     assert "nemotron4_15b:pretrain_recipe has no argument gpus" in str(checked["no such argument"].refusal)
 
@@ -148,7 +148,7 @@ def test_every_form_of_a_value_takes_effect(checked: dict[str, Checked]) -> None
     assert {path: fields.get(path) for path in expected} == expected
 
 
-def test_only_what_is_set_differs_from_the_recipe(checked: dict[str, Checked]) -> None:
+def test_only_the_overridden_fields_differ_from_the_recipe(checked: dict[str, Checked]) -> None:
     before, after = checked["as it comes"].fields, checked["everything"].fields
     changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
     parts = tuple(EVERYTHING)
@@ -212,7 +212,7 @@ def test_nemo_builds_the_recipe_as_it_was_set(version: str, tmp_path: Path) -> N
     }
 
 
-def test_what_nemo_raises_is_shown_after_the_configuration(tmp_path: Path) -> None:
+def test_an_error_in_nemo_is_printed_after_the_configuration(tmp_path: Path) -> None:
     """The recipe fuses rotary embeddings by Transformer Engine, which is not installed here."""
     (tmp_path / "launch.json").write_text(json.dumps(launch({})))
     done = start(VERSIONS[0], tmp_path, "launch.json")

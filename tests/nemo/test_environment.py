@@ -43,7 +43,7 @@ def test_a_version_that_was_not_made_is_refused() -> None:
         environment.command("9.9.9")
 
 
-def test_what_was_cut_short_is_made_anew(root: Path) -> None:
+def test_an_interrupted_environment_is_built_again(root: Path) -> None:
     make_both()
     argv, variables = environment.command("9.9.9")
     assert argv == [str(root / "venv/bin/python")]
@@ -58,7 +58,7 @@ def test_what_was_cut_short_is_made_anew(root: Path) -> None:
     environment.command("9.9.9")
 
 
-def test_what_is_whole_is_left_as_it_is(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_complete_environment_is_not_built_again(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     make_both()
     (root / "9.9.9" / "mine.py").write_text("")
     make_both()
@@ -68,14 +68,14 @@ def test_what_is_whole_is_left_as_it_is(root: Path, capsys: pytest.CaptureFixtur
 
 @pytest.mark.usefixtures("root")
 @pytest.mark.parametrize("changed", ["requirements.lock", "requirements-9.9.9.lock"])
-def test_a_changed_lock_makes_the_version_anew(changed: str) -> None:
+def test_a_changed_lock_file_invalidates_the_environment(changed: str) -> None:
     make_both()
     (environment.HERE / changed).write_text("nemo-toolkit==9.9.8\n")
     with pytest.raises(RuntimeError):
         environment.command("9.9.9")
 
 
-def test_another_system_is_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_making_an_environment_outside_linux_raises_an_error(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.platform", "darwin")
     with pytest.raises(RuntimeError, match="need Linux; this is darwin"):
         environment.make()

@@ -47,7 +47,7 @@ def test_hydra_makes_the_published_configuration_of_every_row(tmp_path: Path) ->
         assert differing(fields, published) == set(ALLOWED[row.preset]), name
 
 
-def test_hydra_takes_what_a_pipeline_without_virtual_stages_sets_again(tmp_path: Path) -> None:
+def test_hydra_accepts_the_overrides_for_a_pipeline_without_virtual_stages(tmp_path: Path) -> None:
     for fields in composed(without_virtual_stages(load_presets()), tmp_path):
         assert fields["model.virtual_pipeline_model_parallel_size"] is None
         assert overlaps_of_virtual_stages(fields) == [False, False, True]

@@ -158,7 +158,7 @@ def test_every_row_is_compared(print_at_end: Callable[[str], None]) -> None:
 
 
 @pytest.mark.parametrize("each", BUILDS, ids=of)
-def test_a_run_sets_what_the_scripts_set(each: Build, printed: dict[tuple[str, str], Facts]) -> None:
+def test_our_script_sets_the_same_values_as_nvidias_scripts(each: Build, printed: dict[tuple[str, str], Facts]) -> None:
     result = strayed(ours(each, printed), theirs(each) or {})
     assert {name: pair for name, pair in result.items() if not allowed(each, name, pair)} == {}
 

@@ -109,7 +109,7 @@ def test_nemo_builds_the_precision_of_the_plan(each: Build, printed: dict[tuple[
 
 
 @pytest.mark.parametrize("each", ROWS, ids=of)
-def test_nemo_gets_what_belongs_to_the_gpu_type(each: Build, printed: dict[tuple[str, str], Facts]) -> None:
+def test_nemo_gets_the_settings_of_the_gpu_type(each: Build, printed: dict[tuple[str, str], Facts]) -> None:
     found = printed[each.recipe.id, each.key]
     graphs = each.row.gpu != "h100"
     assert (found["model.config.enable_cuda_graph"], found[f"{STRATEGY}.use_te_rng_tracker"]) == (graphs, graphs)
@@ -119,7 +119,7 @@ def test_nemo_gets_what_belongs_to_the_gpu_type(each: Build, printed: dict[tuple
         assert f"{USERBUFFERS}.fc1_dgrad.method" in found
 
 
-def test_the_padded_vocabulary_is_the_published_one(printed: dict[tuple[str, str], Facts]) -> None:
+def test_the_padded_vocabulary_equals_the_published_value(printed: dict[tuple[str, str], Facts]) -> None:
     for each in ROWS:
         found, model = printed[each.recipe.id, each.key], each.recipe.models[each.row.size]
         tokenizer = "model.tokenizer" if each.row.size == "340b" else "data.tokenizer"
@@ -144,7 +144,7 @@ def test_an_option_that_the_recipe_has_can_be_launched() -> None:
 
 
 @pytest.mark.parametrize("each", LAUNCHED, ids=of)
-def test_nemo_builds_what_a_run_option_asks_for(each: Build, printed: dict[tuple[str, str], Facts]) -> None:
+def test_nemo_builds_the_callbacks_of_the_run_options(each: Build, printed: dict[tuple[str, str], Facts]) -> None:
     found, options = printed[each.recipe.id, each.key], each.plan.options
     assert found["trainer.max_steps"] == each.plan.steps
     profiler = "trainer.callbacks[NsysCallback]"
@@ -178,7 +178,7 @@ def test_a_field_that_nemo_does_not_have_is_refused(tmp_path: Path) -> None:
     assert "NeMo 2.2.1" in result.stderr
 
 
-def test_which_nemo_stands_for_which_container(print_at_end: Callable[[str], None]) -> None:
+def test_each_nemo_version_builds_its_number_of_rows(print_at_end: Callable[[str], None]) -> None:
     counts = {version: sum(nemo_of(each) == version for each in ROWS) for version in ("2.2.1", "2.4.0", "2.5.0")}
     assert counts == {"2.2.1": 58, "2.4.0": 28, "2.5.0": 20}
     print_at_end("Rows built by real NeMo: " + ", ".join(f"{count} by {version}" for version, count in counts.items()))

@@ -20,7 +20,7 @@ def gpus(points: tuple[AtScale, ...]) -> list[int]:
     return [point.gpus for point in points]
 
 
-def test_it_holds_the_listed_scales_the_powers_of_two_and_one_beyond(catalog: Catalog) -> None:
+def test_the_points_are_the_listed_scales_powers_of_two_and_one_larger_scale(catalog: Catalog) -> None:
     points = over_scale(catalog, NEMOTRON)
     assert gpus(points) == [16, 32, 64, 128, 256, 512, 1024, 2048, 4096]
     assert [point.published for point in points] == [True] * 8 + [False]
@@ -36,12 +36,12 @@ def test_powers_of_two_fill_the_gaps_between_listed_scales(catalog: Catalog) -> 
     assert {point.gpus for point in points if point.published} == {512, 1024, 2048}
 
 
-def test_one_beyond_is_twice_the_largest_where_that_is_no_power_of_two(catalog: Catalog) -> None:
+def test_the_largest_point_is_twice_the_largest_published_scale(catalog: Catalog) -> None:
     points = over_scale(catalog, Selection("llama3.1", "24.11", "405b", "h100", "fp8", 576))
     assert gpus(points) == [576, 1152, 2304, 4608]
 
 
-def test_the_chosen_scale_is_one_of_them(catalog: Catalog) -> None:
+def test_the_chosen_scale_is_one_of_the_points(catalog: Catalog) -> None:
     assert 96 in gpus(over_scale(catalog, replace(NEMOTRON, scale=96)))
 
 
@@ -65,6 +65,6 @@ def test_with_another_layout_nothing_is_published(catalog: Catalog) -> None:
     assert not any(point.published for point in points)
 
 
-def test_what_the_run_does_beside_changes_no_point(catalog: Catalog) -> None:
+def test_steps_time_limit_and_options_change_no_point(catalog: Catalog) -> None:
     profiled = replace(NEMOTRON, steps=100, time_limit="01:00:00", options=RunOptions(profile=True))
     assert over_scale(catalog, profiled) == over_scale(catalog, NEMOTRON)

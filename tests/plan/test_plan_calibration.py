@@ -65,7 +65,7 @@ def test_several_runs_their_mean_and_a_band_that_holds_all(
 
 
 @pytest.mark.parametrize("ratios", [(1.0, 1.0, 1.0, 1.0, 3.15), (*[1.0] * 9, 2.4)])
-def test_a_run_that_met_a_slow_link_takes_no_band_below_zero(plan_of: PlanOf, ratios: tuple[float, ...]) -> None:
+def test_a_run_with_a_slow_link_does_not_extend_the_band_below_zero(plan_of: PlanOf, ratios: tuple[float, ...]) -> None:
     plan = plan_of(N15B, 64)
     estimate = here(plan, *(ran(f"r{i}", plan, ratio) for i, ratio in enumerate(ratios)))
     assert estimate.low_s == pytest.approx(estimate.step_time_s / 10)
@@ -93,7 +93,7 @@ def test_another_scale_is_scaled_by_how_much_longer_it_took(plan_of: PlanOf) -> 
 @pytest.mark.parametrize(
     "other", ["nemotron4@25.04 340b h100 bf16", "nemotron4@25.04 15b h100 fp8", "llama3.1@25.04 70b h100 bf16"]
 )
-def test_another_model_or_precision_says_less(plan_of: PlanOf, other: str) -> None:
+def test_runs_of_another_model_or_precision_give_a_wider_band(plan_of: PlanOf, other: str) -> None:
     plan = plan_of(N15B, 256)
     estimate = here(plan, ran("a", plan_of(other, 256), 0.96))
     assert estimate.step_time_s == pytest.approx(2.68 * 0.96)
@@ -119,7 +119,7 @@ def test_runs_that_disagree_widen_the_band_and_many_do_not_narrow_it(plan_of: Pl
     assert apart[0] > one[0]
 
 
-def test_an_estimate_keeps_its_own_doubt_but_not_the_one_about_the_cluster(plan_of: PlanOf) -> None:
+def test_calibration_removes_only_the_uncertainty_about_the_cluster(plan_of: PlanOf) -> None:
     plan = plan_of(N15B, 64)
     assert plan.estimate is not None
     step = plan.estimate.step_time_s
@@ -129,7 +129,7 @@ def test_an_estimate_keeps_its_own_doubt_but_not_the_one_about_the_cluster(plan_
     assert high == pytest.approx(60)
 
 
-def test_a_run_whose_own_expectation_was_unsure_counts_less(plan_of: PlanOf) -> None:
+def test_a_run_with_a_less_certain_expectation_has_less_weight(plan_of: PlanOf) -> None:
     plan, other = plan_of(N15B, 64), plan_of(N15B, 128)
     assert other.estimate is not None
     step = other.estimate.step_time_s
@@ -140,7 +140,7 @@ def test_a_run_whose_own_expectation_was_unsure_counts_less(plan_of: PlanOf) -> 
     assert both.step_time_s < 2.67 * 1.01
 
 
-def test_other_gpu_types_and_runs_without_an_expectation_say_nothing(plan_of: PlanOf) -> None:
+def test_other_gpu_types_and_runs_without_an_expectation_are_ignored(plan_of: PlanOf) -> None:
     plan = plan_of(N15B, 64)
     elsewhere = plan_of("nemotron4-340b@25.12 340b gb200 bf16", 128)
     blind = replace(plan_of(N15B, 128), estimate=None)
@@ -151,7 +151,7 @@ def test_other_gpu_types_and_runs_without_an_expectation_say_nothing(plan_of: Pl
     )
 
 
-def test_the_same_configuration_answers_even_where_no_estimate_can(plan_of: PlanOf) -> None:
+def test_a_measured_run_of_the_same_configuration_replaces_a_missing_estimate(plan_of: PlanOf) -> None:
     blind = replace(plan_of(N15B, 64), estimate=None)
     assert here(blind, ClusterResult("a", blind, 3.0, 0.0, "upstream", "NVIDIA's scripts")).step_time_s == 3.0
     assert measured_here(blind, [ran("b", plan_of(N15B, 128), 1.0)]) is None

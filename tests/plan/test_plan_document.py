@@ -83,7 +83,7 @@ def test_every_listed_plan_has_exactly_these_keys(catalog: Catalog) -> None:
                 assert made[part] is None or set(made[part]) == keys
 
 
-def test_what_is_not_known_is_null(plan_of: PlanOf) -> None:
+def test_unknown_values_are_null(plan_of: PlanOf) -> None:
     made = document(plan_of("nemotron4@25.04 340b h100 bf16", 300))
     assert made["parallelism"]["dp"] is None
     assert made["parallelism"]["ga"] is None
@@ -93,7 +93,7 @@ def test_what_is_not_known_is_null(plan_of: PlanOf) -> None:
     assert made["gpu_hours"] is None
 
 
-def test_a_proxy_says_so_and_promises_no_days(plan_of: PlanOf) -> None:
+def test_a_reduced_model_is_marked_and_has_no_training_days(plan_of: PlanOf) -> None:
     made = document(plan_of("llama3.1@25.04 405b h100 fp8", 64))
     assert made["selection"]["scaling"] == "proxy"
     assert made["published"]["days_per_1t_tokens"] is None
@@ -101,13 +101,13 @@ def test_a_proxy_says_so_and_promises_no_days(plan_of: PlanOf) -> None:
     assert made["checkpoint_gb"] is None
 
 
-def test_strong_scaling_says_so(plan_of: PlanOf) -> None:
+def test_strong_scaling_is_marked_in_the_selection(plan_of: PlanOf) -> None:
     made = document(plan_of("nemotron4-340b 340b gb200 fp8", 128, strong_scaling=True))
     assert made["selection"]["scaling"] == "strong"
     assert made["parallelism"]["ga"] == 128
 
 
-def test_grok_prints_its_own_dp_and_ga(plan_of: PlanOf) -> None:
+def test_grok_has_readme_values_for_dp_and_ga_that_differ(plan_of: PlanOf) -> None:
     made = document(plan_of("grok1 314b h100 bf16", 16))
     assert (made["printed"]["dp"], made["printed"]["ga"], made["printed"]["ep"]) == (1, 128, 4)
     assert (made["parallelism"]["dp"], made["parallelism"]["ga"], made["parallelism"]["ep"]) == (4, 256, 4)

@@ -49,7 +49,7 @@ def without(catalog: Catalog, away: Callable[[ResultTable], bool]) -> Catalog:
     return replace(catalog, recipes=tuple(recipes))
 
 
-def test_a_published_row_names_itself(plan_of: PlanOf) -> None:
+def test_the_anchor_of_a_published_row_is_that_row(plan_of: PlanOf) -> None:
     estimate = estimate_of(plan_of("nemotron4@25.04 15b h100 fp8", 64))
     assert estimate.anchor == "nemotron4@25.04 15b fp8, 64 × H100, 1.98 s"
 
@@ -81,7 +81,7 @@ def test_results_of_an_earlier_release_of_the_same_recipe(
 
 
 @pytest.mark.parametrize("selection", ["h100 fp8", "gb200 fp8", "gb200 fp8 strong", "h100 fp8 384"])
-def test_another_variant_of_the_precision_is_said(plan_of: PlanOf, selection: str) -> None:
+def test_an_estimate_from_another_precision_variant_has_a_note(plan_of: PlanOf, selection: str) -> None:
     gpu, _, *more = selection.split()
     scale = 384 if "384" in more else 256
     plan = plan_of(f"nemotron4-340b@25.12 340b {gpu} fp8", scale, strong_scaling="strong" in more)
@@ -102,7 +102,7 @@ def test_the_same_variant_is_not_mentioned(plan_of: PlanOf, selection: str) -> N
     assert not [p for p in plan.problems if "scaling," in p.reason]
 
 
-def test_the_same_variant_is_trusted_before_the_own_release(catalog: Catalog) -> None:
+def test_the_same_precision_variant_takes_precedence_over_the_same_release(catalog: Catalog) -> None:
     """Rows of the same variant in another release precede rows of another variant in the recipe's release."""
     recipe = catalog.recipe("nemotron4@25.04")
     mixed = [table if table.dtype == "bf16" else replace(table, precision_variant="mx") for table in recipe.results]
@@ -195,7 +195,7 @@ def test_a_short_way_beyond_still_costs_two_per_cent(plan_of: PlanOf) -> None:
     assert half_pct(estimate) == pytest.approx(math.hypot(4, 2))
 
 
-def test_more_than_twice_beyond_the_model_goes_on_from_there(plan_of: PlanOf) -> None:
+def test_beyond_twice_the_largest_scale_the_estimate_is_still_extrapolated(plan_of: PlanOf) -> None:
     twice, four_times, eight_times = (
         estimate_of(plan_of("nemotron4@25.04 15b h100 bf16", scale)) for scale in (4096, 8192, 16384)
     )
@@ -206,7 +206,7 @@ def test_more_than_twice_beyond_the_model_goes_on_from_there(plan_of: PlanOf) ->
     assert "2,048 (2.78 s) GPUs" in four_times.anchor
 
 
-def test_one_point_is_held_level(plan_of: PlanOf) -> None:
+def test_a_single_point_is_extrapolated_as_constant(plan_of: PlanOf) -> None:
     # Strong scaling has another batch for each GPU on every scale, so its curves have one point each.
     plan = plan_of("nemotron4-340b@25.12 340b gb200 bf16", 96, gbs=384, strong_scaling=True)
     estimate = estimate_of(plan)
@@ -216,7 +216,7 @@ def test_one_point_is_held_level(plan_of: PlanOf) -> None:
     assert estimate.anchor == "from 128 (32.66 s) GPUs only, nemotron4-340b@25.05"
 
 
-def test_a_gpu_stands_in_for_another_of_its_generation(plan_of: PlanOf) -> None:
+def test_a_gpu_type_is_modelled_from_another_of_the_same_generation(plan_of: PlanOf) -> None:
     b200 = estimate_of(plan_of("nemotron4-340b@25.12 340b b200 bf16", 128))
     gb200 = estimate_of(plan_of("nemotron4-340b@25.12 340b gb200 bf16", 128))
     assert (b200.method, b200.basis) == ("modelled", "the same model on GB200")
@@ -236,7 +236,7 @@ def test_a_generation_without_results_has_a_number_with_a_wide_band(plan_of: Pla
     assert not [p for p in plan.problems if "never published" in p.reason], "the recipe lists it"
 
 
-def test_another_model_takes_the_level_of_its_gpu(plan_of: PlanOf) -> None:
+def test_an_estimate_without_rows_uses_other_models_on_the_same_gpu_type(plan_of: PlanOf) -> None:
     """GB200 is some 28 % farther from its peaks than the model predicts, which is fitted on H100."""
     estimate = estimate_of(plan_of("nemotron4@25.04 15b gb200 bf16", 64))
     assert estimate.basis == "other models on GB200"
@@ -246,7 +246,7 @@ def test_another_model_takes_the_level_of_its_gpu(plan_of: PlanOf) -> None:
     assert estimate.anchor.startswith("13 step times, one of them nemotron4-340b@25.05 340b bf16, 128 × GB200, 2.189 s")
 
 
-def test_an_anchor_that_is_a_worked_example_says_so(plan_of: PlanOf) -> None:
+def test_an_anchor_from_a_worked_example_is_marked(plan_of: PlanOf) -> None:
     plan = plan_of("nemotron4-340b@25.12 340b h100 bf16", 256, gbs=128)
     assert plan.published is None
     assert "nemotron4-340b@25.12 340b bf16, 256 × H100, 4.31 s, worked example" in estimate_of(plan).anchor
@@ -297,7 +297,7 @@ def test_a_layout_across_nodes_is_much_slower(plan_of: PlanOf) -> None:
     assert across.breakdown.communication_s > 5 * inside.breakdown.communication_s
 
 
-def test_the_other_precision_where_it_is_not_published(catalog: Catalog) -> None:
+def test_an_unpublished_precision_is_estimated_from_the_other_precision(catalog: Catalog) -> None:
     only_bf16 = without(catalog, lambda table: (table.size, table.dtype) == ("15b", "fp8"))
     made = plan(only_bf16, NEMOTRON)
     assert estimate_of(made).basis == "the same model in bf16"
@@ -305,7 +305,7 @@ def test_the_other_precision_where_it_is_not_published(catalog: Catalog) -> None
     assert estimate_of(made).low_s < 1.98 < estimate_of(made).high_s, "the published value"
 
 
-def test_another_size_where_the_model_is_not_published(catalog: Catalog) -> None:
+def test_an_unpublished_model_is_estimated_from_other_models(catalog: Catalog) -> None:
     others = without(catalog, lambda table: table.size == "15b")
     made = plan(others, Selection("nemotron4", "25.04", "15b", "h100", "bf16", 64))
     assert estimate_of(made).basis == "other models on H100"
@@ -313,7 +313,7 @@ def test_another_size_where_the_model_is_not_published(catalog: Catalog) -> None
     assert estimate_of(made).low_s < 2.67 < estimate_of(made).high_s, "the published value"
 
 
-def test_experts_follow_the_flops_of_their_own_rows(plan_of: PlanOf) -> None:
+def test_a_mixture_of_experts_scales_with_the_flops_of_its_published_rows(plan_of: PlanOf) -> None:
     plan = plan_of("grok1@25.02 314b h100 bf16", 1024, tp=8)
     estimate = estimate_of(plan)
     assert estimate.method == "modelled"
@@ -326,14 +326,14 @@ def test_experts_on_another_gpu_have_no_number(plan_of: PlanOf) -> None:
     assert "experts" in why_none(plan_of("grok1@25.02 314b gb200 bf16", 1024)).reason
 
 
-def test_experts_without_rows_of_their_own_have_no_number(catalog: Catalog) -> None:
+def test_a_mixture_of_experts_without_published_rows_has_no_estimate(catalog: Catalog) -> None:
     others = without(catalog, lambda table: table.size == "314b")
     made = plan(others, Selection("grok1", "25.02", "314b", "h100", "bf16", 1024))
     assert "experts" in why_none(made).reason
     assert why_none(made).severity == "warning"
 
 
-def test_a_sequence_far_from_every_published_one_has_no_number(plan_of: PlanOf) -> None:
+def test_a_sequence_length_far_from_all_published_ones_has_no_estimate(plan_of: PlanOf) -> None:
     assert "no similar configuration" in why_none(plan_of("nemotron4@25.04 15b h100 bf16", 64, seq_len=65536)).reason
 
 
@@ -346,7 +346,7 @@ def test_without_facts_of_the_hardware_only_published_scales_answer(catalog: Cat
     assert "only the peak of H100 is known" in why_none(other).reason
 
 
-def test_strong_scaling_with_a_batch_of_ones_own(plan_of: PlanOf) -> None:
+def test_strong_scaling_with_a_custom_batch_has_an_estimate(plan_of: PlanOf) -> None:
     assert "global batch" in why_none(plan_of("nemotron4@25.04 15b h100 bf16", 64, strong_scaling=True)).reason
     own = plan_of("nemotron4@25.04 15b h100 bf16", 64, strong_scaling=True, gbs=512)
     assert not own.launchable
@@ -365,7 +365,7 @@ def test_the_parts_of_a_step_add_up_to_it(catalog: Catalog) -> None:
             assert parts.compute_s > 0.6 * total
 
 
-def test_what_cannot_run_has_no_number(plan_of: PlanOf) -> None:
+def test_a_configuration_that_cannot_run_has_no_estimate(plan_of: PlanOf) -> None:
     plan = plan_of("grok1@25.02 314b h100 bf16", 768)
     assert plan.parallelism.ga is not None
     assert why_none(plan).severity == "note"

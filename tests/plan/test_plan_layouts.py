@@ -85,7 +85,7 @@ def test_the_published_layout_is_always_there_and_nothing_is_unusual_about_it(se
 
 @given(st.sampled_from([N15B, N340B, L405B, GROK]))
 @settings(max_examples=4)
-def test_what_fits_comes_first_and_the_fastest_of_it(selection: Selection) -> None:
+def test_layouts_that_fit_come_first_and_are_sorted_by_step_time(selection: Selection) -> None:
     result = list(all_of(selection).values())
     assert [needs_more(layout) for layout in result] == sorted(needs_more(layout) for layout in result)
     for group in (False, True):
@@ -103,7 +103,7 @@ def test_the_best_are_the_first_of_all() -> None:
     assert found[9].published or found[9].parallelism == list(all_of(N340B))[9]
 
 
-def test_where_nothing_fits_the_rest_is_listed() -> None:
+def test_layouts_that_do_not_fit_are_listed_if_none_fits() -> None:
     """405b with all layers on 64 GPUs: no layout fits, and the list says so."""
     selection = Selection("llama3.1", "25.04", "405b", "h100", "bf16", 64, overrides=Overrides(layers=126, pp=8))
     result = layouts(CATALOG, selection)
@@ -112,7 +112,7 @@ def test_where_nothing_fits_the_rest_is_listed() -> None:
     assert all(layout.overrides.layers == 126 for layout in result.best)
 
 
-def test_batch_sequence_and_layers_stay_as_they_are_asked_for() -> None:
+def test_layouts_keep_the_requested_batch_sequence_length_and_layers() -> None:
     asked = replace(N15B, overrides=Overrides(gbs=128, seq_len=8192, tp=4))
     for layout in layouts(CATALOG, asked).best:
         runs = layout.parallelism
@@ -121,7 +121,7 @@ def test_batch_sequence_and_layers_stay_as_they_are_asked_for() -> None:
         assert not layout.published
 
 
-def test_unusual_ones_say_what_is_unusual() -> None:
+def test_unusual_layouts_name_the_unusual_values() -> None:
     result = all_of(N340B)
     deep = next(layout for runs, layout in result.items() if (runs.pp, runs.vp, runs.mbs) == (16, 6, 1))
     assert "PP 16 is above the published 8." in deep.unusual
@@ -130,7 +130,7 @@ def test_unusual_ones_say_what_is_unusual() -> None:
     assert max(runs.tp for runs in result) == 8, "tensor parallelism stays in its node"
 
 
-def test_an_unlisted_scale_has_layouts_too_but_no_published_one() -> None:
+def test_an_unlisted_scale_has_layouts_but_no_published_layout() -> None:
     result = layouts(CATALOG, replace(N15B, scale=96))
     assert result.valid > 20
     assert not any(layout.published for layout in result.best)
@@ -139,6 +139,6 @@ def test_an_unlisted_scale_has_layouts_too_but_no_published_one() -> None:
         assert [p.field for p in made.problems if p.severity == "error"] == ["scale"]
 
 
-def test_a_scale_or_batch_that_nothing_divides_has_none() -> None:
+def test_an_indivisible_scale_or_batch_has_no_layouts() -> None:
     assert layouts(CATALOG, replace(N15B, scale=61, overrides=Overrides(gbs=60))) == Layouts((), 0)
     assert layouts(CATALOG, replace(N15B, overrides=Overrides(seq_len=4095, layers=31, gbs=63))) == Layouts((), 0)

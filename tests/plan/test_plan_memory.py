@@ -80,7 +80,7 @@ def test_the_limits_of_the_answers(plan_of: PlanOf) -> None:
     assert verdicts == {True: "tight", False: "fits"}
 
 
-def test_above_the_capacity_it_says_what_helps_and_still_can_be_launched(plan_of: PlanOf) -> None:
+def test_memory_above_the_capacity_is_a_warning_with_a_fix_and_no_error(plan_of: PlanOf) -> None:
     made = plan_of(N15B, 64, mbs=4)
     (warning,) = [p for p in made.problems if p.field == "memory"]
     assert warning.severity == "warning"
@@ -89,7 +89,7 @@ def test_above_the_capacity_it_says_what_helps_and_still_can_be_launched(plan_of
     assert made.launchable
 
 
-def test_a_published_configuration_above_the_capacity_is_said_to_run(catalog: Catalog) -> None:
+def test_memory_above_the_capacity_is_a_note_if_the_configuration_is_published(catalog: Catalog) -> None:
     """The count is too high for some layouts: NVIDIA has published 340b on 128 H100, for which 88 GB are counted."""
     recipe = catalog.recipe("nemotron4", "25.04")
     small = replace(recipe, gpus={"h100": replace(recipe.gpus["h100"], memory_gb=60)})
@@ -109,7 +109,7 @@ def test_340b_on_half_the_smallest_listed_scale(plan_of: PlanOf) -> None:
     assert memory(plan_of(N340B, 128)).peak_gb == pytest.approx(88, abs=1)
 
 
-def test_experts_are_counted_and_said_to_be_untried(plan_of: PlanOf) -> None:
+def test_the_memory_of_a_mixture_of_experts_has_a_note_that_it_is_unverified(plan_of: PlanOf) -> None:
     made = plan_of(GROK, 512)
     assert memory(made).verdict == "fits"
     (note,) = [p for p in made.problems if p.field == "memory"]
@@ -123,7 +123,7 @@ def test_experts_are_split_by_expert_parallelism(plan_of: PlanOf) -> None:
     assert whole.state_gb > 3 * split.state_gb
 
 
-def test_what_halves_the_master_weights_by_the_presets_settings(plan_of: PlanOf) -> None:
+def test_the_size_of_master_weights_follows_from_the_presets_settings(plan_of: PlanOf) -> None:
     # 24.11 uses NeMo 1's own optimizer, which keeps two bytes less for each parameter where the weights are bf16.
     bf16, fp8 = memory(plan_of(f"{L405B} bf16", 576)), memory(plan_of(f"{L405B} fp8", 576))
     parameters = 126 / 72 * (2 * 16384 * (16384 + 2048) + 3 * 16384 * 53248) + 128256 * 16384 / 8
@@ -165,7 +165,7 @@ def test_numbers_that_do_not_divide_have_no_memory(plan_of: PlanOf) -> None:
     st.sampled_from([s for recipe in CATALOG.recipes for s in selections(recipe)]),
     st.builds(Overrides, *[st.sampled_from([None, 1, 2, 4, 8, 16, 64])] * 7),
 )
-def test_memory_is_a_number_wherever_the_numbers_divide(selection: Selection, overrides: Overrides) -> None:
+def test_memory_is_computed_for_every_layout_that_divides_evenly(selection: Selection, overrides: Overrides) -> None:
     made = plan(CATALOG, replace(selection, overrides=overrides))
     assert (made.memory is None) == (made.parallelism.ga is None)
     if made.memory:

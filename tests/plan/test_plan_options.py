@@ -43,7 +43,7 @@ def said(made: Plan, field: str, severity: str = "note") -> list[str]:
         (GROK, 512, (20, 30), 50),
     ],
 )
-def test_a_profile_takes_the_recipes_steps(
+def test_a_profiled_run_uses_the_recipes_steps(
     plan_of: PlanOf, names: str, scale: int, profiled: tuple[int, int], steps: int
 ) -> None:
     made = plan_of(names, scale, profile=True)
@@ -89,7 +89,7 @@ def test_steps_of_a_profile_without_a_profile_are_refused(plan_of: PlanOf, field
 
 
 @pytest.mark.parametrize(("names", "scale", "steps", "limit"), [(LLAMA, 8, 5, "00:15:00"), (GROK, 512, 10, "01:00:00")])
-def test_a_trace_takes_the_recipes_steps_and_time_limit(
+def test_a_traced_run_uses_the_recipes_steps_and_time_limit(
     plan_of: PlanOf, names: str, scale: int, steps: int, limit: str
 ) -> None:
     made = plan_of(names, scale, nccl_trace=True)
@@ -99,14 +99,14 @@ def test_a_trace_takes_the_recipes_steps_and_time_limit(
 
 
 @pytest.mark.parametrize("names", [NEMOTRON, LLAMA, NEMOTRON_340B])
-def test_loading_a_checkpoint_takes_one_step(plan_of: PlanOf, names: str) -> None:
+def test_a_run_that_loads_a_checkpoint_has_one_step(plan_of: PlanOf, names: str) -> None:
     made = plan_of(names, 128, load_checkpoint=CHECKPOINT)
     assert (made.steps, made.options.load_checkpoint, made.launchable) == (1, CHECKPOINT, True)
     assert "will be WARN" in said(made, "load_checkpoint")[0]
 
 
 @pytest.mark.parametrize("path", ["", "/", "ckpt", "~/ckpt", "/a b", "/a\nb", "/a$(id)", "/ä"])
-def test_a_checkpoint_is_named_by_an_absolute_path_that_a_script_can_hold(plan_of: PlanOf, path: str) -> None:
+def test_a_checkpoint_path_must_be_absolute_and_safe_in_a_script(plan_of: PlanOf, path: str) -> None:
     assert list(errors(plan_of(NEMOTRON, 64, load_checkpoint=path))) == ["load_checkpoint"]
 
 
@@ -119,13 +119,13 @@ def test_a_checkpoint_is_named_by_an_absolute_path_that_a_script_can_hold(plan_o
         ({"profile": True, "nccl_trace": True, "load_checkpoint": "/a"}, "load_checkpoint"),
     ],
 )
-def test_what_excludes_each_other_is_refused_once(plan_of: PlanOf, asked: dict[str, object], field: str) -> None:
+def test_conflicting_options_give_one_error(plan_of: PlanOf, asked: dict[str, object], field: str) -> None:
     made = plan_of(LLAMA, 16, **asked)
     assert list(errors(made)) == [field]
     assert all(problem.fix for problem in made.problems if problem.severity == "error")
 
 
-def test_a_checkpoint_is_saved_beside_anything(plan_of: PlanOf) -> None:
+def test_saving_a_checkpoint_can_be_combined_with_other_options(plan_of: PlanOf) -> None:
     assert plan_of(NEMOTRON, 64, save_checkpoint=True, profile=True).launchable
     assert plan_of(NEMOTRON, 64, save_checkpoint=True, load_checkpoint="/a").launchable
 
@@ -151,7 +151,7 @@ def test_steps_that_an_option_would_overrule_are_refused(plan_of: PlanOf, asked:
         (GROK, 512, "load_checkpoint", "/a"),
     ],
 )
-def test_what_a_recipe_does_not_have_is_refused(
+def test_an_option_that_the_recipe_lacks_is_refused(
     plan_of: PlanOf, names: str, scale: int, field: str, value: object
 ) -> None:
     made = plan_of(names, scale, **{field: value})
@@ -191,13 +191,13 @@ def test_below_the_tested_scale_is_a_warning_with_it(
     assert made.launchable
 
 
-def test_where_no_tested_scale_is_published_it_says_so(plan_of: PlanOf) -> None:
+def test_saving_a_checkpoint_notes_that_no_tested_scale_is_published(plan_of: PlanOf) -> None:
     made = plan_of("nemotron4-340b@25.12 340b gb300 fp8", 128, save_checkpoint=True)
     assert any("published for GB300" in text for text in said(made, "save_checkpoint"))
     assert said(made, "save_checkpoint", "warning") == []
 
 
-def test_a_saved_checkpoint_names_its_size_where_that_is_published(plan_of: PlanOf) -> None:
+def test_a_note_gives_the_checkpoint_size_if_it_is_published(plan_of: PlanOf) -> None:
     assert any("about 204 GB" in text for text in said(plan_of(NEMOTRON, 64, save_checkpoint=True), "save_checkpoint"))
     cut = plan_of(NEMOTRON, 64, save_checkpoint=True, layers=16)
     assert not any(" GB" in text for text in said(cut, "save_checkpoint"))
@@ -209,7 +209,7 @@ def test_the_hubs_tokenizer_is_named(plan_of: PlanOf) -> None:
     assert "meta-llama/Meta-Llama-3-8B" in said(made, "hub_tokenizer")[0]
 
 
-def test_a_plan_document_has_options_only_where_something_is_on(plan_of: PlanOf) -> None:
+def test_a_plan_document_has_options_only_if_an_option_is_set(plan_of: PlanOf) -> None:
     assert "options" not in document(plan_of(NEMOTRON, 64))
     made = document(plan_of(NEMOTRON, 64, profile=True, save_checkpoint=True))
     assert made["options"] == {"profile": True, "profile_start": 20, "profile_stop": 25, "save_checkpoint": True}
@@ -218,7 +218,7 @@ def test_a_plan_document_has_options_only_where_something_is_on(plan_of: PlanOf)
     assert made["estimate"] == plain["estimate"]
 
 
-def test_no_published_configuration_does_anything_else(catalog: Catalog) -> None:
+def test_no_published_configuration_has_run_options(catalog: Catalog) -> None:
     for recipe in catalog.recipes:
         for selection in selections(recipe):
             made = plan(catalog, selection)
@@ -234,7 +234,7 @@ def test_every_recipe_documents_a_profile_with_its_steps(catalog: Catalog) -> No
             assert option_row(recipe, FIELDS[name]) is not None, (recipe.id, name)
 
 
-def test_each_error_has_a_mend(plan_of: PlanOf) -> None:
+def test_each_error_has_a_fix(plan_of: PlanOf) -> None:
     made = plan_of(
         LLAMA_HYDRA, 576, profile=True, profile_stop=2, nccl_trace=True, save_checkpoint=True, load_checkpoint="x",
         hub_tokenizer=True, steps=7,

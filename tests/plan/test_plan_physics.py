@@ -71,7 +71,7 @@ def test_the_bubble_shrinks_with_virtual_stages_and_micro_batches(catalog: Catal
     assert terms(model, machine, 256, replace(row, gbs=2 * row.gbs)).bubble == pytest.approx(7 / (12 * 32))
 
 
-def test_the_output_layer_is_the_last_stages_own_unless_layers_make_room_for_it(catalog: Catalog) -> None:
+def test_the_output_layer_adds_time_only_if_no_layers_are_removed_for_it(catalog: Catalog) -> None:
     model, machine, row = row_of(catalog, "llama3.1@25.04", "405b", "bf16", 512)
     assert model.stage_extra_layers == 2
     relieved = terms(model, machine, 512, row)
@@ -81,7 +81,7 @@ def test_the_output_layer_is_the_last_stages_own_unless_layers_make_room_for_it(
     assert plain.head == pytest.approx(8 * terms(model, machine, 512, replace(row, pp=1, vp=None)).head)
 
 
-def test_a_batch_of_twice_the_size_is_twice_the_work_but_for_what_a_step_does_once(catalog: Catalog) -> None:
+def test_doubling_the_batch_doubles_all_times_except_those_of_one_step(catalog: Catalog) -> None:
     model, machine, row = row_of(catalog, "grok1@25.02", "314b", "fp8", 1024)
     once, twice = (terms(model, machine, 1024, replace(row, gbs=gbs)) for gbs in (row.gbs, 2 * row.gbs))
     for name in TIMES:

@@ -40,14 +40,14 @@ def test_an_unlisted_scale_names_its_listed_neighbours_and_is_still_estimated(pl
     assert (plan.parallelism.gbs, plan.parallelism.dp, plan.parallelism.ga) == (384, 48, 4)
 
 
-def test_above_the_largest_scale_there_is_one_neighbour(plan_of: PlanOf) -> None:
+def test_above_the_largest_scale_the_error_suggests_the_largest(plan_of: PlanOf) -> None:
     plan = plan_of(N15B, 4096)
     assert errors(plan) == ["scale"]
     assert "2048 GPUs" in on(plan, "scale").fix
     assert plan.parallelism.gbs == 16384
 
 
-def test_an_unlisted_scale_takes_the_layout_of_the_whole_model(plan_of: PlanOf) -> None:
+def test_an_unlisted_scale_uses_the_layout_of_the_full_model(plan_of: PlanOf) -> None:
     runs = plan_of(L405B, 256).parallelism
     assert (runs.tp, runs.pp, runs.cp, runs.vp, runs.layers) == (8, 8, 2, 8, 126)
     assert (runs.dp, runs.gbs, runs.ga) == (2, 128, 64)
@@ -93,7 +93,7 @@ def test_a_fixed_batch_names_scales_that_divide_it(plan_of: PlanOf) -> None:
     assert plan.parallelism.ga is None
 
 
-def test_a_rule_that_gives_no_whole_batch(plan_of: PlanOf) -> None:
+def test_a_rule_that_gives_a_fractional_batch_is_a_problem(plan_of: PlanOf) -> None:
     plan = plan_of("llama3.1@24.11 405b h100 bf16", 40, tp=1, pp=1, cp=1, vp=1)
     assert plan.parallelism.gbs == 17
     assert "252/576 samples" in on(plan, "scale").reason
@@ -101,14 +101,14 @@ def test_a_rule_that_gives_no_whole_batch(plan_of: PlanOf) -> None:
     assert (exact.parallelism.gbs, exact.parallelism.ga) == (126, 63)
 
 
-def test_part_of_a_node_cannot_be_asked_for(plan_of: PlanOf) -> None:
+def test_part_of_a_node_cannot_be_requested(plan_of: PlanOf) -> None:
     plan = plan_of(N15B, 20)
     assert "nodes of 8" in on(plan, "scale").reason
     assert "16 or 24 GPUs" in on(plan, "scale").fix
     assert plan.nodes == 3
 
 
-def test_a_gpu_of_another_preset_is_answered_with_its_own_nodes(plan_of: PlanOf) -> None:
+def test_a_gpu_type_of_another_recipe_is_planned_with_the_node_size_of_that_type(plan_of: PlanOf) -> None:
     plan = plan_of("nemotron4@25.04 15b gb200 bf16", 64)
     assert errors(plan) == ["gpu"]
     assert "H100" in on(plan, "gpu").fix
@@ -127,7 +127,7 @@ def test_a_gpu_of_another_preset_runs_the_whole_model(plan_of: PlanOf) -> None:
     assert (runs.layers, runs.pp, runs.gbs) == (126, 8, 64)
 
 
-def test_strong_scaling_where_the_recipe_has_none(plan_of: PlanOf) -> None:
+def test_strong_scaling_is_an_error_if_the_recipe_has_no_such_rows(plan_of: PlanOf) -> None:
     plan = plan_of(N15B, 64, strong_scaling=True)
     assert errors(plan) == ["strong_scaling"]
     assert plan.scaling == "strong"
@@ -227,7 +227,7 @@ def test_values_by_hand_that_should_not_be(
     assert plan.launchable
 
 
-def test_a_tensor_group_over_nodes_is_fine_where_the_recipe_has_it(plan_of: PlanOf) -> None:
+def test_a_tensor_group_across_nodes_is_accepted_if_the_recipe_has_it(plan_of: PlanOf) -> None:
     plan = plan_of("nemotron4-340b@25.12 340b gb200 bf16", 128)
     assert plan.gpus_per_node == 4
     assert plan.parallelism.tp == 8
@@ -245,7 +245,7 @@ def test_a_tensor_group_over_nodes_is_fine_where_the_recipe_has_it(plan_of: Plan
         ((L405B, 512, {"cp": 4}), ("cp", "CP 4 is above the published 2.")),
     ],
 )
-def test_what_nobody_has_published_is_noted(
+def test_an_unpublished_configuration_has_a_note_and_can_be_launched(
     plan_of: PlanOf, asked: tuple[str, int, dict[str, int]], note: tuple[str, str]
 ) -> None:
     names, scale, own = asked
@@ -273,7 +273,7 @@ def test_one_virtual_stage_or_expert_group_means_none(plan_of: PlanOf) -> None:
     assert plan.parallelism.ep == 1
 
 
-def test_what_the_script_corrects_is_noted(plan_of: PlanOf) -> None:
+def test_a_value_that_the_script_corrects_has_a_note(plan_of: PlanOf) -> None:
     plan = plan_of(N340B, 256)
     assert plan.parallelism.vp == 12
     assert plan.printed is not None
@@ -281,7 +281,7 @@ def test_what_the_script_corrects_is_noted(plan_of: PlanOf) -> None:
     assert "12" in on(plan, "vp", "note").reason
 
 
-def test_the_corrected_mfu_is_noted_beside_the_printed_one(plan_of: PlanOf) -> None:
+def test_a_note_gives_the_corrected_mfu_and_the_readme_value(plan_of: PlanOf) -> None:
     reason = on(plan_of(N15B, 64), "mfu_pct", "note").reason
     assert "65.82 %" in reason
     assert "58.3 %" in reason
@@ -315,7 +315,7 @@ def test_a_time_limit_that_suffices(plan_of: PlanOf, limit: str) -> None:
     assert not [p for p in plan.problems if p.field == "time_limit"]
 
 
-def test_a_time_limit_that_the_steps_would_not_keep(plan_of: PlanOf) -> None:
+def test_a_time_limit_too_short_for_the_steps_is_a_warning(plan_of: PlanOf) -> None:
     plan = plan_of(N15B, 64, steps=1000)
     warning = on(plan, "time_limit", "warning")
     assert "45 minutes" in warning.reason
@@ -329,13 +329,13 @@ def test_steps_must_be_at_least_one(plan_of: PlanOf) -> None:
     assert plan.steps == 50
 
 
-def test_strong_scaling_has_its_own_time_limit(plan_of: PlanOf) -> None:
+def test_strong_scaling_has_a_separate_time_limit(plan_of: PlanOf) -> None:
     weak = plan_of("nemotron4-340b@25.12 340b gb200 bf16", 128)
     strong = plan_of("nemotron4-340b@25.12 340b gb200 bf16", 128, strong_scaling=True)
     assert (weak.time_limit, strong.time_limit) == ("00:25:00", "00:35:00")
 
 
-def test_the_gravest_problem_comes_first(plan_of: PlanOf) -> None:
+def test_the_most_severe_problem_comes_first(plan_of: PlanOf) -> None:
     severities = [p.severity for p in plan_of(L405B, 250, tp=3).problems]
     assert severities == sorted(severities, key=["error", "warning", "note"].index)
     assert len(set(severities)) == 3

@@ -79,7 +79,7 @@ def test_an_estimate_lies_in_its_band_and_its_absence_is_explained(selection: Se
 
 @given(selections())
 @settings(max_examples=300)
-def test_every_problem_says_why_and_an_error_what_to_do(selection: Selection) -> None:
+def test_every_problem_has_a_reason_and_every_error_has_a_fix(selection: Selection) -> None:
     problems = plan(CATALOG, selection).problems
     assert all(p.reason for p in problems)
     assert all(p.fix for p in problems if p.severity != "note")
@@ -109,7 +109,7 @@ def test_multiples_are_the_nearest(value: int, unit: int) -> None:
 
 
 @given(st.integers(1, 5000))
-def test_divisors_are_all_of_them(number: int) -> None:
+def test_divisors_returns_all_divisors_in_order(number: int) -> None:
     assert divisors(number) == [n for n in range(1, number + 1) if number % n == 0]
 
 

@@ -69,7 +69,7 @@ def test_a_listed_configuration_runs_its_row_and_prints_its_cells(catalog: Catal
             assert each.scaling == ("proxy" if row.proxy else row.scaling)
 
 
-def test_every_result_is_its_own_estimate(catalog: Catalog) -> None:
+def test_the_estimate_of_a_published_row_is_its_published_result(catalog: Catalog) -> None:
     found = own_results(catalog)
     assert len(found) == 88
     for _, row, each in found:
@@ -121,7 +121,7 @@ def test_days_follow_from_the_step_time_and_are_left_out_for_proxies(catalog: Ca
         ("grok1@25.02 314b h100", (("framework", "24.12"),)),
     ],
 )
-def test_a_plan_has_the_versions_of_its_own_container(
+def test_a_plan_names_the_versions_in_its_container(
     plan_of: PlanOf, names: str, versions: tuple[tuple[str, str], ...]
 ) -> None:
     assert plan_of(f"{names} bf16", 256).container_versions == versions

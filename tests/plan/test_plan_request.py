@@ -44,7 +44,7 @@ def test_all_keys(catalog: Catalog) -> None:
     )  # fmt: skip
 
 
-def test_what_a_plan_says_of_its_variant_is_read_back(catalog: Catalog) -> None:
+def test_the_selection_in_a_plan_document_is_read_back_unchanged(catalog: Catalog) -> None:
     for recipe in catalog.recipes:
         for chosen in selections(recipe):
             selection = document(plan(catalog, chosen))["selection"]
@@ -60,7 +60,7 @@ def test_what_a_plan_says_of_its_variant_is_read_back(catalog: Catalog) -> None:
         ({"variant": "v2"}, "it has none", ()),
     ],
 )
-def test_a_variant_that_the_recipe_lacks_is_answered_with_what_there_is(
+def test_the_error_for_a_missing_variant_lists_the_available_ones(
     catalog: Catalog, change: dict[str, Any], named: str, there_is: tuple[str, ...]
 ) -> None:
     answer = plan_line(catalog, json.dumps(GOOD | change))
@@ -129,7 +129,7 @@ def test_a_size_that_only_an_older_release_has_is_found_there() -> None:
     assert read_request(catalog, {**asked, "size": "405b", "scale": 24}).release == "24.11"
 
 
-def test_a_later_release_is_named_where_an_older_one_was_meant() -> None:
+def test_a_later_release_without_the_configuration_is_mentioned() -> None:
     asked = {**GOOD, "workload": "llama3.1", "size": "405b"}
     made = plan_request(CATALOG, {**asked, "scale": 576})
     assert (made.launchable, made.published is not None) == (True, True)
@@ -172,7 +172,9 @@ def test_names_in_upper_case_and_keys_without_a_value() -> None:
         ({"dtype": None}, "dtype", "fp8"),
     ],
 )
-def test_what_is_not_known_names_the_nearest(change: dict[str, Any], field: str, nearest: str) -> None:
+def test_the_error_for_an_unknown_name_lists_the_nearest_names(
+    change: dict[str, Any], field: str, nearest: str
+) -> None:
     found, names = refused({**GOOD, **change})
     assert found == field
     assert nearest in names
@@ -199,7 +201,7 @@ def test_two_releases_cannot_be_meant() -> None:
     assert refused({**GOOD, "workload": "nemotron4@25.04", "release": "25.12"})[0] == "release"
 
 
-def test_lines_are_answered_in_order_and_a_bad_one_stops_nothing() -> None:
+def test_lines_are_answered_in_order_and_an_invalid_line_stops_no_other() -> None:
     lines = [
         json.dumps({**GOOD, "scale": 16}),
         "",
@@ -237,6 +239,6 @@ def test_any_line_has_an_answer(line: str) -> None:
 
 
 @given(st.dictionaries(st.sampled_from(list(FIELDS)), ANY_JSON))
-def test_any_values_of_known_keys_have_an_answer(change: dict[str, Any]) -> None:
+def test_any_value_of_a_valid_key_gives_a_plan_or_an_error(change: dict[str, Any]) -> None:
     answer = plan_line(CATALOG, json.dumps({**GOOD, **change}))
     assert ("selection" in answer) != ("error" in answer)

@@ -31,7 +31,7 @@ def files_of(revision: str) -> list[Path]:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row[2][:7]} {row[3]}")
-def test_a_requirements_file_is_upstreams_own(row: list[str]) -> None:
+def test_a_requirements_file_is_identical_to_upstreams_file(row: list[str]) -> None:
     digest, _, revision, path = row
     assert hashlib.sha256((FILES / PLACES[revision] / path).read_bytes()).hexdigest() == digest
 
@@ -42,7 +42,7 @@ def test_there_are_no_others() -> None:
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
-def test_all_that_upstream_leaves_open_has_the_version_of_the_release(recipe: str) -> None:
+def test_every_package_that_upstream_does_not_pin_is_pinned_here(recipe: str) -> None:
     upstream = load_presets().recipe(recipe).upstream
     assert upstream
     assert upstream.constraints

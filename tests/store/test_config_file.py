@@ -50,7 +50,7 @@ def test_keys_need_no_quotes_for_their_dots(write: Write) -> None:
     assert load_settings(write(""), ["keys.app.quit=ctrl+x", 'keys.jobs.peek="p"']).keys == expected
 
 
-def test_a_flag_takes_plain_words(tmp_path: Path) -> None:
+def test_a_flag_value_needs_no_quotes(tmp_path: Path) -> None:
     assert load_settings(tmp_path / "none", ["theme=nord"]).theme == "nord"
 
 
@@ -103,7 +103,7 @@ def test_other_variables_of_the_program_are_not_settings(tmp_path: Path, monkeyp
     assert load_settings(tmp_path / "config.toml") == Settings()
 
 
-def test_storing_a_theme_keeps_the_users_own_text(write: Write) -> None:
+def test_storing_a_theme_keeps_the_comments_of_the_user(write: Write) -> None:
     file = write("# my cluster is slow\n[verdict]\nthreshold = 0.9  # agreed in May\n")
     keep_theme(file, "nord")
     settings = load_settings(file)
@@ -114,7 +114,7 @@ def test_storing_a_theme_keeps_the_users_own_text(write: Write) -> None:
     assert file.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_settings_file_that_is_a_link_stays_one(tmp_path: Path) -> None:
+def test_a_settings_file_that_is_a_link_stays_a_link(tmp_path: Path) -> None:
     kept, file = tmp_path / "dotfiles.toml", tmp_path / "config.toml"
     kept.write_text("[verdict]\nthreshold = 0.9\n", encoding="utf-8")
     file.symlink_to(kept)

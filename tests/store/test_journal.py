@@ -19,7 +19,7 @@ def events(journal: Journal) -> list[str]:
     return [record["event"] for record in journal.read()]
 
 
-def test_no_journal_yet_is_an_empty_one(journal: Journal) -> None:
+def test_a_missing_journal_reads_as_empty(journal: Journal) -> None:
     assert journal.read() == []
 
 
@@ -41,7 +41,7 @@ def test_one_line_per_record_whatever_its_text(journal: Journal) -> None:
     assert journal.read()[0]["text"] == "two\nlines\u2028three"
 
 
-def test_a_torn_last_line_is_left_out_wherever_it_is_torn(journal: Journal) -> None:
+def test_a_last_line_cut_at_any_byte_is_ignored(journal: Journal) -> None:
     journal.append("one")
     journal.append("two", text="é")
     whole = journal.path.read_bytes()

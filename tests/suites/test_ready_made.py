@@ -48,7 +48,7 @@ def ended(
     return RunRecord(make_run(run_id), RunState(run_id, stage, progress=progress, verdict=verdict))
 
 
-def test_scaling_takes_all_published_scales_that_fit() -> None:
+def test_scaling_uses_all_published_scales_that_fit() -> None:
     assert [row.selection.scale for row in made("scaling", most_gpus=300).rows] == [16, 32, 64, 128, 256]
     assert [row.selection.scale for row in made("scaling").rows][-1] == 2048
 
@@ -60,7 +60,7 @@ def test_scaling_leaves_proxies_out() -> None:
         made("scaling", grok, most_gpus=256)
 
 
-def test_precision_takes_each() -> None:
+def test_precision_has_a_row_for_each_precision() -> None:
     assert {row.selection.dtype for row in made("precision").rows} == {"bf16", "fp8"}
 
 
@@ -96,7 +96,9 @@ def test_acceptance_without_a_published_step_time_is_refused() -> None:
         (("FAIL", "WARN"), "FAIL"),
     ],
 )
-def test_acceptance_has_one_verdict(results: tuple[VerdictResult | None, ...], whole: VerdictResult) -> None:
+def test_acceptance_gives_one_verdict_for_the_whole_suite(
+    results: tuple[VerdictResult | None, ...], whole: VerdictResult
+) -> None:
     suite = made("acceptance", most_gpus=16)
     records = [ended(f"r{i}", result) for i, result in enumerate(results)]
     outcome = outcome_of(standing(suite, *records))
@@ -133,7 +135,9 @@ def test_repeat_reports_its_noise() -> None:
         ((2.0, 2.0, 2.0), "0.002", "0.002"),  # equal values to four digits do not make equal runs
     ],
 )
-def test_few_repeats_leave_much_alike(times: tuple[float, ...], half: str, alike: str) -> None:
+def test_the_smallest_distinguishable_difference_follows_from_the_repeats(
+    times: tuple[float, ...], half: str, alike: str
+) -> None:
     records = [ended(f"r{i}", "PASS", [*[9.0] * 5, *[time] * 45]) for i, time in enumerate(times)]
     lines = outcome_of(standing(made("repeat", count=len(times)), *records)).lines
     assert f"± {half} s (95 %, {len(times)} runs)" in lines[0]
@@ -149,7 +153,7 @@ def test_tune_tries_the_fastest_layouts_shortly() -> None:
     assert last.selection.overrides == tried[0].selection.overrides
 
 
-def test_tune_takes_the_layout_that_was_fastest() -> None:
+def test_tune_selects_the_fastest_layout() -> None:
     suite = made("tune", count=3)
     records = [ended(f"r{i}", None, [*[9.0] * 5, *[2.0 - i / 10] * 20]) for i in range(3)]
     assert with_best(standing(suite, *records[:2])) is None
@@ -159,13 +163,13 @@ def test_tune_takes_the_layout_that_was_fastest() -> None:
     assert (best.key, best.run_id) == (suite.rows[-1].key, suite.rows[-1].run_id)
 
 
-def test_tune_without_a_step_time_is_over() -> None:
+def test_tune_without_a_step_time_is_finished() -> None:
     suite = made("tune", count=2)
     progress = standing(suite, ended("r0", stage="failed"), ended("r1", stage="failed"))
     assert (progress.stopped, progress.over, with_best(progress)) == (True, True, None)
 
 
-def test_tune_whose_short_runs_all_ended_badly_has_no_layout_to_take() -> None:
+def test_tune_stops_without_a_layout_when_all_short_runs_failed() -> None:
     suite = made("tune", count=2)
     times = [9.0] * 5 + [2.0] * 10
     progress = standing(suite, *(ended(f"r{i}", None, times, stage="failed") for i in range(2)))
@@ -187,7 +191,7 @@ def test_tune_does_not_judge_by_a_log_that_was_not_read(stage: Stage) -> None:
     assert (none.stopped, none.over, none.unfinished) == (True, True, True)
 
 
-def test_tune_compares_its_trials_also_where_one_of_their_logs_was_never_read() -> None:
+def test_tune_compares_its_trials_when_one_log_was_never_read() -> None:
     suite = made("tune", count=3)
     last = ended("r2", stage="failed")
     trials = [ended("r0", None, [9.0] * 5 + [2.0] * 20), ended("r1", None, [9.0] * 5 + [3.0] * 20)]

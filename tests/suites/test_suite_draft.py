@@ -48,7 +48,7 @@ def offer(draft: SuiteDraft, axis: Axis, value: Value) -> Offer:
     return next(one for one in offers(draft, CATALOG)[axis] if one.value == value)
 
 
-def test_begins_with_the_one_run_of_the_base() -> None:
+def test_a_draft_begins_with_the_base_run() -> None:
     assert product(DRAFT) == [NEMOTRON]
 
 
@@ -116,7 +116,7 @@ def test_rows_are_excluded_and_included_again() -> None:
         (1, 10**12, ("",), True),
     ],
 )
-def test_a_row_that_is_out_stays_out_however_often_it_is_repeated(
+def test_an_excluded_row_stays_excluded_at_any_count(
     before: int | None, after: int | None, out: tuple[str, ...], stays: bool
 ) -> None:
     draft = with_number(replace(DRAFT, scales=(16, 64)), "count", before)
@@ -128,7 +128,7 @@ def test_a_row_that_is_out_stays_out_however_often_it_is_repeated(
 
 
 @pytest.mark.parametrize("kind", ["tune", "repeat"])
-def test_other_kinds_repeat_in_their_own_way(kind: SuiteKind) -> None:
+def test_a_higher_count_keeps_the_excluded_row_only_for_tune(kind: SuiteKind) -> None:
     draft = replace(DRAFT, kind=kind)
     last = planned(draft).rows[3].row.key
     more = planned(with_number(toggle_excluded(draft, [last]), "count", 6))
@@ -142,7 +142,7 @@ def test_the_order_of_submission_is_shuffled_but_not_the_preview() -> None:
     assert sorted(sent_scales(plan)) == list(draft.scales) != sent_scales(plan)
 
 
-def test_a_row_that_cannot_run_stands_against_the_suite_until_it_is_out() -> None:
+def test_a_row_that_cannot_run_blocks_the_suite_until_it_is_excluded() -> None:
     draft = replace(DRAFT, scales=(64, 24))
     (blocked,) = planned(draft).blocked
     assert blocked.row.selection.scale == 24
@@ -169,7 +169,7 @@ def test_suites_are_named_by_their_content() -> None:
     assert planned(replace(DRAFT, name="mine")).name == "mine"
 
 
-def test_a_ready_made_suite_goes_as_far_as_the_partition() -> None:
+def test_the_scales_of_a_ready_made_suite_end_at_the_partition_size() -> None:
     plan = planned(replace(DRAFT, kind="scaling"), Nodes(free=2, all=8))
     assert max(sent_scales(plan)) == 64
     assert plan.sent is not None

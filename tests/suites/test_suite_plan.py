@@ -39,7 +39,7 @@ def record(run_id: str, stage: Stage, result: VerdictResult | None = None, **cha
     return RunRecord(make_run(run_id, **changes), state)
 
 
-def test_rows_have_names_of_their_own() -> None:
+def test_each_row_has_a_unique_name() -> None:
     rows = suite_of(NEMOTRON, SMALL, NEMOTRON).rows
     assert [row.key for row in rows] == [
         "nemotron4@25.04 15b fp8 64 #1",
@@ -48,7 +48,7 @@ def test_rows_have_names_of_their_own() -> None:
     ]
 
 
-def test_names_tell_gpu_types_apart() -> None:
+def test_names_distinguish_gpu_types() -> None:
     rows = suite_of(NEMOTRON, replace(NEMOTRON, gpu="b200"), replace(NEMOTRON, gpu="b200")).rows
     name = "nemotron4@25.04 15b fp8 64"
     assert [row.key for row in rows] == [f"{name} h100", f"{name} b200 #1", f"{name} b200 #2"]
@@ -62,7 +62,7 @@ def test_digest_is_of_the_content_alone() -> None:
     assert suite_of(NEMOTRON, SMALL, at_most=1).digest != suite.digest
 
 
-def test_a_seed_gives_the_same_order_again() -> None:
+def test_the_same_seed_gives_the_same_order() -> None:
     scales = [replace(NEMOTRON, scale=8 * n) for n in range(1, 20)]
     one, same, other = suite_of(*scales, shuffle=1), suite_of(*scales, shuffle=1), suite_of(*scales, shuffle=2)
     assert one.rows == same.rows != other.rows
@@ -122,7 +122,7 @@ def test_a_row_that_cannot_run_is_named() -> None:
     ]
 
 
-def test_a_recipe_that_is_here_no_more_blocks_its_row_and_no_list() -> None:
+def test_a_missing_recipe_blocks_only_its_row() -> None:
     gone = replace(NEMOTRON, release="1.0")
     suite = suite_of(NEMOTRON, gone)
     for profile in (EOS, None):
@@ -193,14 +193,14 @@ def test_progress_counts_every_row_once() -> None:
     assert progress.gpu_hours_left == pytest.approx(4 * 16 * each / 3600)
 
 
-def test_after_so_many_failures_nothing_is_to_come() -> None:
+def test_after_the_limit_of_failures_no_gpu_hours_remain() -> None:
     suite = suite_of(SMALL, SMALL, stop_after=1)
     suite = replace(suite, rows=tuple(replace(row, run_id=f"r{i}") for i, row in enumerate(suite.rows)))
     progress = progress_of(planned(suite), {"r0": record("r0", "failed")})
     assert (progress.stopped, progress.over, progress.gpu_hours_left) == (True, True, 0.0)
 
 
-def test_time_left_is_by_the_steps_that_were_made() -> None:
+def test_the_remaining_time_follows_from_the_completed_steps() -> None:
     suite = suite_of(SMALL)
     suite = replace(suite, rows=tuple(replace(row, run_id="r") for row in suite.rows))
     half = replace(record("r", "measuring"), state=RunState("r", "measuring", progress=Progress(25, 50)))

@@ -69,7 +69,7 @@ def test_another_program_continues_after_a_kill_at_any_point(tmp_path: Path) -> 
     assert kill_at > 3 * 4
 
 
-def test_no_more_at_a_time_than_was_asked_for(stage: Stage) -> None:
+def test_no_more_runs_than_the_limit_are_active_at_once(stage: Stage) -> None:
     stage.crowd = 2
     suite = stage.suites.keep(suite_of(7, at_most=2))
     stage.go(suite)
@@ -77,7 +77,7 @@ def test_no_more_at_a_time_than_was_asked_for(stage: Stage) -> None:
     assert stage.most_going == 2
 
 
-def test_after_so_many_failures_nothing_more_is_sent(stage: Stage) -> None:
+def test_after_the_limit_of_failures_nothing_more_is_submitted(stage: Stage) -> None:
     stage.ends = lambda _: "FAILED"
     progress = stage.go(stage.suites.keep(suite_of(8, at_most=1, stop_after=2)))
     assert (len(stage.jobs), progress.stopped, progress.over) == (2, True, True)
@@ -100,7 +100,7 @@ def test_a_run_that_never_reached_the_cluster_is_submitted_under_another_id(stag
     assert any("never reached the cluster" in line for line in stage.messages)
 
 
-def test_a_line_that_breaks_before_anything_is_sent_is_tried_again(stage: Stage) -> None:
+def test_a_submission_is_retried_if_the_connection_broke_before_it(stage: Stage) -> None:
     def broken() -> NotSubmittedError:
         error = NotSubmittedError(DisconnectedError("The line broke."))
         error.__cause__ = DisconnectedError("The line broke.")
@@ -232,7 +232,7 @@ def test_a_cancel_ends_active_and_remaining_rows(stage: Stage) -> None:
     assert len(stage.jobs) == 1
 
 
-def test_a_cancel_whose_answer_is_lost_does_not_hold_up_the_others(stage: Stage) -> None:
+def test_a_lost_cancel_answer_does_not_delay_the_other_cancels(stage: Stage) -> None:
     stage.ends = lambda _: "RUNNING"
     suite = stage.suites.keep(suite_of(3))
     stage.go(suite)
@@ -280,7 +280,7 @@ def test_a_run_that_cannot_be_read_holds_up_no_cancel_of_the_others(stage: Stage
     assert stage.suites.load(suite.id).cancelled
 
 
-def test_a_tune_takes_the_best_of_the_runs_that_can_be_read(stage: Stage) -> None:
+def test_a_tune_selects_the_best_of_the_readable_runs(stage: Stage) -> None:
     suite = tune(stage)
     without_logs(stage, suite, lambda _: None)
     stage.outcomes[3] = LlmbError("The disk is full.")
@@ -357,7 +357,7 @@ def test_a_withdrawn_run_is_not_submitted_again(stage: Stage) -> None:
     assert stage.suites.load(suite.id).run_ids == suite.run_ids
 
 
-def test_two_programs_do_not_submit_one_suite(stage: Stage) -> None:
+def test_a_suite_locked_by_another_program_is_not_submitted(stage: Stage) -> None:
     suite = stage.suites.keep(suite_of())
     with stage.suites.lock(suite.id), pytest.raises(SuiteLockedError):
         stage.go(suite)
@@ -393,7 +393,7 @@ def test_the_same_content_continues_and_another_is_refused(stage: Stage) -> None
     assert stage.suites.keep(suite_of()).id not in (suite.id, other.id)
 
 
-def test_a_suite_is_asked_for_its_runs(stage: Stage) -> None:
+def test_run_ids_accepts_the_id_of_a_suite_or_of_a_run(stage: Stage) -> None:
     suite = stage.suites.keep(suite_of(2))
     assert stage.suites.run_ids(suite.id) == ()
     stage.go(suite)
@@ -442,7 +442,7 @@ def test_an_unreadable_log_delays_no_other(stage: Stage, link: str, asked: list[
     assert [stage.runs.load(run_id).log_read for run_id in suite.run_ids] == read
 
 
-def test_a_broken_suite_is_named_and_not_passed_over(stage: Stage, tmp_path: Path) -> None:
+def test_a_damaged_suite_is_reported_and_not_ignored(stage: Stage, tmp_path: Path) -> None:
     suite = stage.suites.keep(suite_of())
     file = tmp_path / "state" / "suites" / suite.id / "suite.json"
     file.write_text(file.read_text().replace(suite.id, "s000000000000abcd"))

@@ -108,7 +108,7 @@ def test_columns_without_room_leave_by_their_order(room: int, widths: dict[str, 
     assert {column.heading: width for column, width in fit_columns(COLUMNS, widest, room)} == widths
 
 
-def test_spare_room_goes_to_the_columns_that_lack_least_and_the_last_has_what_remains() -> None:
+def test_spare_width_goes_first_to_the_columns_that_need_least() -> None:
     columns = (Column("a", "a", width=4), Column("b", "b", width=4), Column("c", "c"))
     widest = {"a": 40, "b": 6, "c": 90}
     assert [width for _, width in fit_columns(columns, widest, 60)] == [40, 6, 12]
@@ -178,7 +178,7 @@ async def test_keys_sort_by_the_next_column_and_past_the_last_as_the_list_is(app
         assert text_of(app, "#list-head").endswith("   sorted by name")
 
 
-async def test_a_mark_stays_on_its_row_and_what_cannot_be_marked_says_why(app: Host, files: Files) -> None:
+async def test_a_mark_stays_on_its_row_and_marking_a_locked_row_reports_why(app: Host, files: Files) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         await pilot.press("d", "x", "down", "down", "x")
@@ -257,7 +257,7 @@ async def test_another_theme_changes_the_colours_of_the_rows(app: Host, files: F
         assert not colours() & before
 
 
-async def test_headings_are_shown_before_the_rows_are_known() -> None:
+async def test_headings_are_shown_before_the_rows_are_loaded() -> None:
     app = Host(Unread)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()

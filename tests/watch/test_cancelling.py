@@ -151,7 +151,7 @@ def test_an_open_cancel_is_kept_and_settled_by_the_next_look(
     assert feed.cancel(runs.load("a")) == (), "it is over"
 
 
-def test_a_cancel_that_is_answered_or_was_never_asked_for_is_not_open(
+def test_an_answered_or_never_sent_cancel_is_not_unconfirmed(
     runs: Runs, slurm: Callable[..., tuple[AskedSlurm, RunsFeed]]
 ) -> None:
     before = Cancel("1", time.time())

@@ -16,7 +16,7 @@ WATCHDOG = (
 )
 
 
-def test_the_cause_wins_over_what_follows_from_it() -> None:
+def test_the_cause_takes_precedence_over_its_consequences() -> None:
     lines = [
         "srun: error: cn001: tasks 0-7: Exited",
         WATCHDOG,
@@ -106,7 +106,7 @@ def test_a_failure_after_a_bar_is_seen_although_the_bar_is_painted_again(hydra_f
         (Job("1", "a", "FAILED", "NonZeroExitCode", exit_code="3:0"), "ended with an error", "exit code 3:0"),
     ],
 )
-def test_slurm_gives_the_reason_if_the_log_has_none(job: Job, reason: str, line: str) -> None:
+def test_the_reason_comes_from_slurm_if_the_log_has_none(job: Job, reason: str, line: str) -> None:
     found = job_failure(job, "Slurm")
     assert found is not None
     assert reason in found.reason

@@ -297,7 +297,7 @@ def test_a_missing_log_is_reported_immediately_and_followed_when_it_returns(
 
 
 @pytest.mark.usefixtures("either_way")
-def test_a_log_whose_file_system_is_away_is_no_log_that_was_never_written(
+def test_a_log_on_a_missing_file_system_is_unreadable_not_unwritten(
     follow: Callable[[], Follower], remote: Path, local: Path
 ) -> None:
     follower = follow()
@@ -316,7 +316,7 @@ def test_a_log_whose_file_system_is_away_is_no_log_that_was_never_written(
     pump_until(follower, holds(local, b"one\n"))
 
 
-def test_a_second_program_watches_and_takes_over(follow: Callable[[], Follower], remote: Path, local: Path) -> None:
+def test_a_second_program_waits_and_takes_over(follow: Callable[[], Follower], remote: Path, local: Path) -> None:
     remote.write_bytes(b"one\n")
     first, second = follow(), follow()
     pump_until(first, holds(local, b"one\n"))
@@ -397,7 +397,7 @@ def test_a_silent_client_receives_nothing(
     until(lambda: not running(), "it has ended")
 
 
-def test_a_log_that_may_not_be_read_is_a_trouble(follow: Callable[[], Follower], remote: Path) -> None:
+def test_an_unreadable_log_raises_an_error(follow: Callable[[], Follower], remote: Path) -> None:
     remote.mkdir()
     with pytest.raises(LlmbError, match="cannot be read"):
         follow().copy_available(0.1)
@@ -495,7 +495,7 @@ _PACKERS = {"gzip": f'exec {shutil.which("gzip")} "$@"', "zstd": f"exec {sys.exe
         (("gzip",), 3600.0, ""),
     ],
 )
-def test_a_long_gap_is_compressed_by_what_is_faster_than_the_line(
+def test_a_long_gap_is_compressed_if_a_compressor_is_faster_than_the_network(
     follow: Callable[[], Follower],
     remote: Path,
     local: Path,
@@ -554,7 +554,7 @@ def test_a_full_disk_here_costs_no_byte(follow: Callable[[], Follower], remote: 
     pump_until(follower, holds(local, remote.read_bytes()))
 
 
-def test_two_programs_on_a_file_system_without_locks_double_nothing(
+def test_two_programs_on_a_file_system_without_locks_duplicate_no_bytes(
     follow: Callable[[], Follower], remote: Path, local: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:

@@ -52,7 +52,7 @@ def test_the_last_step() -> None:
     )
 
 
-def test_memory_is_what_a_gpu_used_whatever_the_version_calls_it() -> None:
+def test_peak_gpu_memory_is_read_under_the_names_of_both_versions() -> None:
     """Both logs are from one H200, with NeMo 2.2.1 and 2.5.0."""
     older, newer = parsed(log("nemo-2.2.1-gpu"))[1], parsed(log("nemo-2.5.0-gpu"))[1]
     assert ([step.index for step in older], [step.index for step in newer]) == ([*range(20)], [*range(8)])
@@ -92,7 +92,7 @@ def test_why_a_run_failed(name: str, reason: str, line: str) -> None:
 
 @pytest.mark.parametrize("file", sorted(GOLDEN.glob("*.log")), ids=lambda file: str(file.stem))
 @pytest.mark.parametrize("seed", range(3))
-def test_the_pieces_in_which_it_comes_do_not_matter(
+def test_a_genuine_log_gives_the_same_steps_in_any_chunks(
     file: Path, seed: int, pieces: Callable[[bytes, int], Iterator[bytes]]
 ) -> None:
     whole, expected = parsed(file.read_bytes())

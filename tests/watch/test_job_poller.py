@@ -107,7 +107,7 @@ def job(job_id: str, state: str, **more: object) -> Job:
     return Job(job_id, f"name{job_id}", state, **more)  # type: ignore[arg-type]  # fields of a Job have several types
 
 
-def test_one_query_asks_about_all_jobs_and_each_follower_gets_its_own(slurm: Slurm, open_lookout: OpenLookout) -> None:
+def test_one_query_covers_all_jobs_and_each_follower_gets_only_its_job(slurm: Slurm, open_lookout: OpenLookout) -> None:
     slurm.jobs = {"1": job("1", "RUNNING"), "2": job("2", "PENDING")}
     poller, one, two = open_lookout(), Inbox(), Inbox()
     slurm.may_answer.clear()
@@ -120,7 +120,7 @@ def test_one_query_asks_about_all_jobs_and_each_follower_gets_its_own(slurm: Slu
     assert two.job(lambda job: job.state == "RUNNING").id == "2"
 
 
-def test_followed_together_they_are_asked_together(slurm: Slurm, open_lookout: OpenLookout) -> None:
+def test_jobs_followed_together_share_one_query(slurm: Slurm, open_lookout: OpenLookout) -> None:
     inbox = Inbox()
     open_lookout(1000.0).follow_all(["1", "2", "3"], inbox.post)
     inbox.next()
@@ -137,7 +137,7 @@ def test_a_later_follower_gets_the_known_state_immediately(slurm: Slurm, open_lo
     assert len(slurm.looks) == 1
 
 
-def test_a_job_that_ended_is_followed_no_more(slurm: Slurm, open_lookout: OpenLookout) -> None:
+def test_an_ended_job_is_no_longer_followed(slurm: Slurm, open_lookout: OpenLookout) -> None:
     slurm.jobs = {"1": job("1", "COMPLETED")}
     poller, inbox = open_lookout(), Inbox()
     following = poller.follow("1", inbox.post)
@@ -224,7 +224,7 @@ def test_a_closed_session_ends_every_following(slurm: Slurm, open_lookout: OpenL
     assert inbox.next() == JOB_ENDED
 
 
-def test_a_look_that_was_asked_for_while_one_is_on_its_way_follows_it(
+def test_a_poll_requested_during_a_query_starts_after_it(
     slurm: Slurm, open_lookout: OpenLookout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(job_poller, "SOONEST", 0.0)
@@ -278,7 +278,7 @@ def test_facts_that_slurm_forgets_are_remembered(slurm: Slurm, open_lookout: Ope
     ],
     ids=["failed", "queued again", "runs again"],
 )
-def test_after_a_node_failure_the_nodes_are_asked_for_once(slurm: Slurm, open_lookout: OpenLookout, after: Job) -> None:
+def test_after_a_node_failure_the_nodes_are_queried_once(slurm: Slurm, open_lookout: OpenLookout, after: Job) -> None:
     slurm.jobs = {"1": job("1", "RUNNING", node_list="cn[001-003]")}
     inbox = Inbox()
     open_lookout().follow("1", inbox.post)

@@ -42,7 +42,9 @@ def test_each_job_has_its_state(run: Run) -> None:
         ("CANCELLED", "TIMEOUT", False),
     ],
 )
-def test_a_run_is_active_while_one_of_its_jobs_is(run: Run, first: str | None, last: str | None, going: bool) -> None:
+def test_a_run_is_active_while_any_of_its_jobs_is_active(
+    run: Run, first: str | None, last: str | None, going: bool
+) -> None:
     updated = run.with_state("41", first) if first else run
     assert replace(updated, job_state=last).is_active is going
 

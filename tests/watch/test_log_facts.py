@@ -117,7 +117,7 @@ def test_versions_and_settings_of_genuine_logs() -> None:
 
 
 @pytest.mark.parametrize("of_settings", [0.1, 0.5, 0.9])
-def test_settings_are_whole_wherever_the_pieces_of_a_log_meet(tmp_path: Path, of_settings: float) -> None:
+def test_settings_are_complete_when_a_chunk_boundary_cuts_them(tmp_path: Path, of_settings: float) -> None:
     golden = (GOLDEN / "nemo-2.2.1.log").read_text()
     begin, end = golden.index("\nmodel.config"), golden.rindex("\noptim")
     before = (1 << 20) - round(begin + of_settings * (end - begin))

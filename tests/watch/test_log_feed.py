@@ -140,9 +140,7 @@ def two_starts(tmp_path: Path, started: list[Feed]) -> Feed:
     return started[-1]
 
 
-def test_a_log_that_comes_slowly_is_copied_whole_before_the_next_one(
-    two_starts: Feed, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_slow_log_is_copied_completely_before_the_next_log(two_starts: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logfeed, "CATCH_UP_S", -1.0)  # the limit is over before the copy is complete
     two_starts.feed.job_moved(1, over=True)
     two_starts.feed.start()
@@ -241,7 +239,7 @@ def test_a_job_that_wrote_no_log_has_an_end(ended_job: StartFeed) -> None:
     assert not feed.troubles
 
 
-def test_a_log_that_was_removed_holds_up_no_later_one(tmp_path: Path, started: list[Feed]) -> None:
+def test_a_removed_log_does_not_delay_a_later_log(tmp_path: Path, started: list[Feed]) -> None:
     output = Output({0: Log(FIRST), 1: Log(None)})
     started.append(feed := Feed(output, tmp_path / "run"))
     feed.feed.catch_up(job_over=False)

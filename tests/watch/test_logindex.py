@@ -78,7 +78,7 @@ def test_every_window_equals_the_whole_split(tmp_path_factory: pytest.TempPathFa
 
 @settings(max_examples=60)
 @given(st.lists(st.sampled_from([0, 80, BLOCK - 1, BLOCK, 3 * BLOCK]), min_size=1, max_size=40), st.data())
-def test_an_index_of_the_end_knows_the_same_lines_by_other_numbers(
+def test_an_index_of_the_end_has_the_same_lines_under_shifted_numbers(
     tmp_path_factory: pytest.TempPathFactory, lengths: list[int], data: st.DataObject
 ) -> None:
     lines = [b"%d" % number + b"x" * length + b"\n" for number, length in enumerate(lengths)]

@@ -96,7 +96,7 @@ def test_a_log_that_was_read_is_unread_when_its_job_went_on(make_run: Callable[.
             assert reducer.state(0.0).log_unread is unread
 
 
-def test_slurm_is_behind_a_log_that_begins_and_one_that_is_whole(reducer: RunReducer, plan: Plan) -> None:
+def test_slurm_is_behind_when_the_log_begins_and_when_it_is_complete(reducer: RunReducer, plan: Plan) -> None:
     seen = []
     for steps in (0, 1, 2, 50, 50):
         reducer.take(read(plan, steps, 1.0))

@@ -210,7 +210,7 @@ def test_nothing_is_posted_without_a_change(runs: Runs, make_run: MakeRun, follo
     assert set(follower.changes) == {"b"}
 
 
-def test_each_cluster_is_asked_about_all_of_its_jobs_and_the_states_are_saved(
+def test_each_cluster_is_queried_for_all_its_jobs_and_the_states_are_saved(
     runs: Runs, make_run: MakeRun, clusters: MadeUp, follow: Follow
 ) -> None:
     for run_id, job_id, state in (("a", "1", "PENDING"), ("b", "2", "RUNNING"), ("c", "3", "COMPLETED")):
@@ -226,7 +226,7 @@ def test_each_cluster_is_asked_about_all_of_its_jobs_and_the_states_are_saved(
     assert clusters.attended == []
 
 
-def test_a_cluster_that_cannot_be_asked_is_named_until_it_answers(
+def test_an_unreachable_cluster_is_reported_until_it_answers(
     runs: Runs, make_run: MakeRun, clusters: MadeUp, follow: Follow
 ) -> None:
     runs.save(make_run(id="a", job_ids=("1",), job_state="PENDING", cluster="eos"))
@@ -240,7 +240,7 @@ def test_a_cluster_that_cannot_be_asked_is_named_until_it_answers(
     follower.until(lambda: follower.state("a") == "RUNNING" and not follower.last.silent, "the other one")
 
 
-def test_a_silent_cluster_is_not_asked_until_the_next_turn(
+def test_a_silent_cluster_is_not_queried_until_the_next_turn(
     runs: Runs, make_run: MakeRun, clusters: MadeUp, feed: RunsFeed, follow: Follow
 ) -> None:
     feed.timing = replace(TIMING, read_every_s=3600.0)
@@ -265,7 +265,7 @@ def test_a_slurm_that_does_not_answer_is_named_and_changes_no_run(
     follower.until(lambda: follower.state("a") == "RUNNING" and not follower.last.silent, "the state")
 
 
-def test_a_job_that_is_not_named_for_long_is_asked_for_until_its_end_is_known(
+def test_a_job_missing_from_answers_is_queried_until_its_end_is_known(
     runs: Runs, make_run: MakeRun, clusters: MadeUp, follow: Follow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While accounting does not answer, no answer contains a job that has left the queue."""
@@ -308,7 +308,7 @@ def test_after_a_refused_login_jobs_are_followed_again_once_the_line_is_there(
     follower.until(lambda: follower.state("a") == "COMPLETED" and not follower.last.silent, "its end")
 
 
-def test_an_end_that_could_not_be_saved_is_asked_for_again(
+def test_an_end_that_could_not_be_saved_is_queried_again(
     runs: Runs, make_run: MakeRun, clusters: MadeUp, follow: Follow
 ) -> None:
     runs.save(make_run(id="a", job_ids=("1",), job_state="PENDING"))

@@ -31,14 +31,14 @@ def test_nothing_that_steers_a_terminal_is_shown(data: bytes) -> None:
 
 
 @given(NASTY, st.lists(st.integers(0, 200)))
-def test_pieces_give_the_same_lines_as_the_whole(data: bytes, cuts: list[int]) -> None:
+def test_splitting_in_chunks_gives_the_same_lines(data: bytes, cuts: list[int]) -> None:
     splitter = LineSplitter()
     edges = [0, *sorted(cut for cut in cuts if cut < len(data)), len(data)]
     lines = [line for a, b in pairwise(edges) for line in splitter.feed(data[a:b])]
     assert [*lines, *([splitter.rest] if splitter.rest else [])] == split_lines(data)
 
 
-def test_a_bar_is_one_line_with_its_last_frame() -> None:
+def test_a_progress_bar_is_one_line_with_its_last_frame() -> None:
     assert split_lines(b"start\n\r 1/50 [a]\r 2/50 [b]\nend\n") == ["start", " 2/50 [b]", "end"]
 
 
@@ -84,7 +84,7 @@ def test_last_lines_are_clean_and_whole(tmp_path: Path) -> None:
     assert last_lines(tmp_path / "none", 3) == []
 
 
-def test_a_reader_gives_each_line_once_and_the_unfinished_one_at_the_end(tmp_path: Path) -> None:
+def test_a_reader_returns_each_line_once_and_an_unfinished_line_at_the_end(tmp_path: Path) -> None:
     path = tmp_path / "log"
     reader = LineReader(path)
     assert list(reader.new()) == []

@@ -179,7 +179,7 @@ def test_ranks_that_write_a_step_apart_are_no_further_start(nemo_line: Callable[
     assert [(step.index, step.step_time_s) for step in steps_of(log)] == [(i, 2.0) for i in range(1, 30)]
 
 
-def test_frames_that_nothing_parts_are_no_further_start(hydra_frame: Callable[..., str]) -> None:
+def test_frames_without_separators_do_not_count_as_a_restart(hydra_frame: Callable[..., str]) -> None:
     """The parser reads the bytes after the last line end again with each piece."""
     parser = StepParser("hydra")
     frames = [hydra_frame(i, i + 1).lstrip("\r") for i in range(3)]
@@ -187,7 +187,7 @@ def test_frames_that_nothing_parts_are_no_further_start(hydra_frame: Callable[..
     assert [step.index for step in [*found, *parser.close()]] == [0, 1, 2]
 
 
-def test_a_bar_without_a_known_total() -> None:
+def test_a_progress_bar_without_a_total_gives_a_step_without_a_total() -> None:
     assert steps_of("\rEpoch 0: : 3/? [00:10, global_step=2.000, train_step_timing in s=3.0]", "hydra") == [
         Step(2, None, step_time_s=3.0)
     ]
@@ -209,7 +209,7 @@ def test_megatron_bridge_line() -> None:
     assert steps_of("throughput (TFLOP/s/GPU): 1\n" + BRIDGE) == [step]
 
 
-def test_the_tflops_of_one_bridge_step_are_not_given_to_the_next() -> None:
+def test_the_tflops_of_a_bridge_step_are_not_attributed_to_the_next_step() -> None:
     line = "[2025-12-19 10:49:15] iteration {}/ 2 | elapsed time per iteration (ms): 1000.0 | lm loss: 1.0E+01 |\n"
     data = "Step Time : 1.0s GPU utilization: 300.0 MODEL_TFLOP/s/GPU\n" + line.format(1) + line.format(2)
     assert [s.tflops_per_gpu for s in steps_of(data)] == [300.0, None]
@@ -235,7 +235,7 @@ def test_tflops_that_another_rank_broke_are_left_out(broken: str) -> None:
         "[2025-12-19] iteration 1/ {} | elapsed time per iteration (ms): 500.0 |",
     ],
 )
-def test_numbers_that_no_step_has_are_passed_over(line: str) -> None:
+def test_impossible_step_numbers_are_ignored(line: str) -> None:
     assert steps_of(line.format("9" * 5000) + "\n") == []
 
 
@@ -269,7 +269,7 @@ def test_noise_of_other_ranks_does_not_hide_a_step(nemo_line: Callable[..., str]
         assert [(s.index, s.step_time_s) for s in steps_of(text)] == [(7, 2.693)], text[:40]
 
 
-def test_two_steps_on_one_line_keep_their_own_values(nemo_line: Callable[..., str]) -> None:
+def test_two_steps_on_one_line_keep_their_values_separate(nemo_line: Callable[..., str]) -> None:
     data = nemo_line(3, 5.5).rstrip("\n") + nemo_line(4, 2.25)
     assert [(s.index, s.step_time_s, s.consumed_samples) for s in steps_of(data)] == [(3, 5.5, None), (4, 2.25, 1280)]
 
@@ -285,7 +285,7 @@ def test_an_impossible_step_time_is_omitted(nemo_line: Callable[..., str], secon
 
 
 @pytest.mark.parametrize("tflops", ["1e308", "-1e308", "inf", "1e999", "9" * 1000])
-def test_tflops_that_no_gpu_makes_are_left_out(nemo_line: Callable[..., str], tflops: str) -> None:
+def test_impossible_tflops_are_ignored(nemo_line: Callable[..., str], tflops: str) -> None:
     line = nemo_line(0).replace(" | consumed", f" | TFLOPS_per_GPU: {tflops} | consumed")
     assert [(s.index, s.loss, s.tflops_per_gpu) for s in steps_of(line)] == [(0, 12.81, None)]
 

@@ -213,7 +213,7 @@ FAULTS: dict[CheckId, dict[str, Edit]] = {
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_sound_log_fails_no_check_and_an_unknown_one_names_its_input(name: str) -> None:
+def test_a_sound_log_fails_no_check_and_an_unknown_check_names_its_input(name: str) -> None:
     kind = FORMATS[name]
     checks = checks_of(kind, kind.write(kind.plan))
     assert [check for check in checks.values() if check.outcome == "failed"] == []
@@ -298,7 +298,7 @@ def test_the_libraries_of_a_preset_are_those_that_a_log_prints() -> None:
     assert set(get_args(Library)) <= {name for _, name, _ in VERSIONS}
 
 
-def test_sockets_within_one_nvlink_domain_are_a_fact_and_no_failure() -> None:
+def test_sockets_fail_the_transport_check_only_beyond_one_nvlink_domain() -> None:
     made = plan(CATALOG, Selection("nemotron4-340b", "25.12", "340b", "gb200", "bf16", 128))
     recipe = CATALOG.recipe("nemotron4-340b", "25.12")
     progress = progress_of(bridge(made), "nemo2", made)
@@ -433,7 +433,7 @@ def test_a_failed_check_makes_pass_and_fail_a_warning_that_quotes_the_line() -> 
 
 
 @pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.log")), ids=lambda path: path.stem)
-def test_a_genuine_log_fails_no_check_that_its_own_plan_answers(path: Path) -> None:
+def test_a_genuine_log_fails_no_check_against_a_plan_built_from_it(path: Path) -> None:
     """The plan is built from the log, because no recipe has two ranks on CPUs, one H200 or these versions."""
     log = path.read_bytes()
     ranks = re.search(rb"Starting with (\d+) processes", log)
@@ -474,7 +474,7 @@ def test_every_sound_demo_run_of_every_preset_fails_no_check(catalog: Catalog) -
     assert tried > 100
 
 
-def test_the_table_of_checks_in_the_docs_is_what_fires() -> None:
+def test_the_table_of_checks_in_the_docs_matches_the_checks() -> None:
     rows = []
     for check in CHECKS:
         cells = []
@@ -514,7 +514,7 @@ def results(home: Path, *words: str) -> verbs.Completed:
         ("19-appended-after-requeue.log", NEMO_15B, {"batch"}),
     ],
 )
-def test_a_public_case_that_measured_nothing_warns_with_the_line_and_is_no_success_if_strict(
+def test_a_public_case_without_a_valid_result_is_a_warning_and_fails_if_strict(
     home: Path, name: str, flags: tuple[str, ...], failed: set[str]
 ) -> None:
     path = str(CASES / name)

@@ -215,7 +215,7 @@ def test_a_cancelled_run(site: Site, watch: Watch) -> None:
     assert "after 10 of 50 steps" in final.no_verdict
 
 
-def test_a_line_that_is_cut_again_and_again_loses_nothing(site: Site, watch: Watch) -> None:
+def test_repeated_disconnects_lose_no_bytes_of_the_log(site: Site, watch: Watch) -> None:
     fault(site.cluster, "slow", "10")
     run = site.launch()
     watching = watch(run)
@@ -317,7 +317,7 @@ def test_watching_a_finished_run_again_ends_at_once(site: Site, watch: Watch) ->
     assert (again.stage, again.verdict) == ("done", final.verdict)
 
 
-def test_a_job_that_slurm_does_not_know_ends_after_a_while(site: Site, watch: Watch) -> None:
+def test_a_run_whose_job_is_unknown_to_slurm_fails_after_a_while(site: Site, watch: Watch) -> None:
     run = site.launch()
     final = watch(replace(run, job_ids=("987654",)), gone_after_s=0.5).end()
     assert (final.stage, final.job) == ("failed", None)
@@ -377,7 +377,7 @@ def test_a_login_that_is_refused_ends_the_watch(site: Site, person: Person | Non
     assert (final.stage, final.no_verdict) == ("submitted", "No step yet.")
 
 
-def test_the_watching_user_is_asked_before_any_thread_connects(site: Site) -> None:
+def test_the_user_is_prompted_before_any_thread_connects(site: Site) -> None:
     run = site.launch()
     session, person = unknown_host(site), Person(accepts=True)
     watching = Watching(Monitor(session, site.runs, run, JobPoller(session)), person)
@@ -386,7 +386,7 @@ def test_the_watching_user_is_asked_before_any_thread_connects(site: Site) -> No
     assert len(person.host_keys) == 1
 
 
-def test_a_single_query_asks_the_user_too(site: Site) -> None:
+def test_a_single_query_prompts_the_user_too(site: Site) -> None:
     run = site.launch()
     session, person = unknown_host(site), Person(accepts=True)
     assert Monitor(session, site.runs, run, JobPoller(session)).once(person).link == "live"
@@ -439,7 +439,7 @@ def test_a_single_query_copies_the_current_log(site: Site) -> None:
     assert "after 10 of 50 steps" in state.no_verdict
 
 
-def test_accounting_that_does_not_answer_disturbs_no_watch_and_is_asked_at_the_next(site: Site, watch: Watch) -> None:
+def test_failed_accounting_does_not_disturb_a_watch_and_is_queried_by_the_next(site: Site, watch: Watch) -> None:
     run = site.launch()
     fault(site.cluster, "no-accounting")
     assert watch(run).end().stage == "done"
@@ -451,9 +451,7 @@ def test_accounting_that_does_not_answer_disturbs_no_watch_and_is_asked_at_the_n
 
 
 @pytest.mark.parametrize("selection", [NEMOTRON, HYDRA], ids=["nemo2", "hydra"])
-def test_sockets_between_nodes_make_a_warning_of_a_run_that_is_over(
-    site: Site, watch: Watch, selection: Selection
-) -> None:
+def test_sockets_between_nodes_give_a_finished_run_a_warning(site: Site, watch: Watch, selection: Selection) -> None:
     """The log of a run that fell back to sockets looks like any other log."""
     fault(site.cluster, "socket")
     run = site.launch(selection)
@@ -470,9 +468,7 @@ def test_sockets_between_nodes_make_a_warning_of_a_run_that_is_over(
     assert "NET/Socket" not in site.log_of(run).read_text()
 
 
-def test_network_lines_are_copied_once_the_run_is_over_and_an_unanswered_question_leaves_none(
-    site: Site, watch: Watch
-) -> None:
+def test_network_lines_are_copied_once_after_the_end_of_the_run(site: Site, watch: Watch) -> None:
     run = site.launch()
     final = watch(run).end()
     kept = site.runs.folder(run.id) / "network.txt"

@@ -71,7 +71,7 @@ def test_a_step_that_is_given_again_replaces_the_earlier(plan: Plan) -> None:
 
 
 @pytest.mark.parametrize("cut", range(6))
-def test_after_a_further_start_only_its_own_steps_count(plan: Plan, cut: int) -> None:
+def test_after_a_restart_only_the_steps_since_then_count(plan: Plan, cut: int) -> None:
     whole = [*steps(9.0, 9.0, 9.0), *steps(1.0, 2.0)]
     progress = fold(fold(Progress(), whole[:cut], plan), whole[cut:], plan)
     assert progress.step_times_s == ((0, 1.0), (1, 2.0))
@@ -88,7 +88,7 @@ def test_a_further_start_from_a_checkpoint_replaces_repeated_steps(plan: Plan, c
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])  # the plan never changes
 @given(st.lists(st.floats(0.1, 100), min_size=1, max_size=60), st.data())
-def test_folding_in_pieces_gives_the_same(plan: Plan, seconds: list[float], data: st.DataObject) -> None:
+def test_folding_in_two_parts_gives_the_same_progress(plan: Plan, seconds: list[float], data: st.DataObject) -> None:
     whole = steps(*seconds)
     cut = data.draw(st.integers(0, len(whole)))
     assert fold(fold(Progress(), whole[:cut], plan), whole[cut:], plan) == fold(Progress(), whole, plan)

@@ -61,7 +61,7 @@ def why_not(plan: Plan, seconds: Sequence[float | None], rule: ResultRule = LAST
         (2.5, "FAIL"),
     ],
 )
-def test_the_last_step_against_the_published_one(plan: Plan, last: float, result: str) -> None:
+def test_the_last_step_is_compared_with_the_published_step_time(plan: Plan, last: float, result: str) -> None:
     verdict = verdict_of(plan, [2.4] * 49 + [last])
     assert verdict.result == result
     assert verdict.ratio == pytest.approx(2.0 / last)
@@ -178,7 +178,7 @@ def test_a_saved_checkpoint_is_named_and_changes_no_result(plan: Plan, last: flo
     assert "saved a checkpoint" in verdict.reasons[-1]
 
 
-def test_the_one_step_after_a_loaded_checkpoint_is_too_short_as_well(plan: Plan) -> None:
+def test_a_one_step_run_from_a_checkpoint_is_too_short_for_a_verdict(plan: Plan) -> None:
     loading = replace(plan, steps=1, options=RunOptions(load_checkpoint="/ckpt"))
     verdict, _ = judge(loading, LAST, progress_of(loading, [2.0], total=1), finished=True, threshold=THRESHOLD)
     assert verdict is not None
@@ -225,7 +225,7 @@ def test_a_replaced_log_is_named_if_its_steps_are_missing(plan: Plan) -> None:
         (45, "PASS", ""),
     ],
 )
-def test_steps_that_count_of_two_starts_or_of_a_warm_up_are_a_warning(
+def test_a_window_that_spans_two_starts_or_a_warm_up_is_a_warning(
     plan: Plan, began: int, result: str, words: str
 ) -> None:
     again = [Step(n, 50, step_time_s=4.0) for n in range(began, 50)]

@@ -53,7 +53,7 @@ def test_defaults_are_the_first_size_and_the_smallest_listed_scale(catalog: Cata
     assert (full.size, full.gpu, full.dtype, full.strong, full.scale) == ("15b", "h100", "bf16", False, 16)
 
 
-def test_an_answer_stays_when_an_earlier_one_makes_it_impossible(catalog: Catalog) -> None:
+def test_an_answer_stays_when_an_earlier_answer_makes_it_invalid(catalog: Catalog) -> None:
     answers = given_all(("workload", "nemotron4-340b@25.12/340b"), ("gpu", "gb200"), ("scale", "128"))
 
     answers = answer(answers, "workload", "nemotron4@25.04/15b")
@@ -64,7 +64,7 @@ def test_an_answer_stays_when_an_earlier_one_makes_it_impossible(catalog: Catalo
     assert "gpu" in {problem.field for problem in plan(catalog, chosen).problems if problem.severity == "error"}
 
 
-def test_a_default_follows_an_earlier_answer_where_no_answer_was_given(catalog: Catalog) -> None:
+def test_an_unanswered_default_follows_an_earlier_answer(catalog: Catalog) -> None:
     before = selection(catalog, with_defaults(catalog, given_all(("workload", "nemotron4@25.04/15b"))))
     after = selection(catalog, with_defaults(catalog, given_all(("workload", "nemotron4@25.04/340b"))))
 

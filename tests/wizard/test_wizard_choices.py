@@ -74,7 +74,7 @@ def test_strong_scaling_is_shown_with_the_reason_if_only_weak_is_published(catal
     assert both["weak"].disabled_reason is None
 
 
-def test_scales_say_whether_a_result_is_published(catalog: Catalog) -> None:
+def test_scales_show_whether_a_result_is_published(catalog: Catalog) -> None:
     published = offered(catalog, answer(Answers(), WORKLOAD, "nemotron4@25.04/15b"), "scale")
     none = offered(catalog, answer(answer(Answers(), WORKLOAD, "nemotron4-340b@25.12/340b"), "gpu", "b200"), "scale")
 

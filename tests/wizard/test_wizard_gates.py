@@ -103,7 +103,7 @@ def test_leaving_a_step_forward_confirms_its_defaults(catalog: Catalog) -> None:
     assert state_of(catalog, answers).proposal.selection == state_of(catalog).proposal.selection
 
 
-def test_an_impossible_later_answer_flags_its_own_step(catalog: Catalog) -> None:
+def test_a_later_answer_that_became_invalid_flags_its_step(catalog: Catalog) -> None:
     answers = answer(answer(Answers(), "workload", "nemotron4-340b@25.12/340b"), "gpu", "gb200")
     state = state_of(catalog, answer(answers, "workload", "nemotron4@25.04/15b"))
 

@@ -40,7 +40,7 @@ def test_number_is_kept_as_typed_and_removed_by_empty_text(field: str) -> None:
     assert answer(answers, field, "") == Answers()
 
 
-def test_whole_layout_can_be_set_and_reset_as_one_answer() -> None:
+def test_whole_layout_can_be_set_and_reset_in_one_answer() -> None:
     answers = answer(answer(Answers(), "mbs", "2"), "layout", "tp=4 vp=1")
     assert answers.overrides == Overrides(tp=4, vp=1)
     assert value_of(answers, "layout") == "tp=4 vp=1"

@@ -58,7 +58,9 @@ def test_only_movable_switches_can_be_launched(catalog: Catalog) -> None:
     ("workload", "reason"),
     [("nemotron4@25.04/15b", ""), ("grok1@25.02/314b", "not in this recipe")],
 )
-def test_where_a_checkpoint_can_be_loaded(catalog: Catalog, workload: str, reason: str) -> None:
+def test_loading_a_checkpoint_is_refused_with_a_reason_for_some_recipes(
+    catalog: Catalog, workload: str, reason: str
+) -> None:
     assert (
         option_refusals(catalog, with_defaults(catalog, answer(Answers(), "workload", workload)))["load_checkpoint"]
         == reason

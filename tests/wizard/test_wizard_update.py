@@ -121,7 +121,7 @@ class TestSteps:
         assert isinstance(message, Notify)
         assert "96" in message.words
 
-    def test_an_error_of_another_step_does_not_block_this_one(self, wizard: Wizard) -> None:
+    def test_an_error_of_another_step_does_not_block_the_current_step(self, wizard: Wizard) -> None:
         wizard.send(Answered("scale", "96"), NEXT)
         assert wizard.step() is StepId.HARDWARE
 
@@ -380,7 +380,7 @@ class TestInstall:
             assert isinstance(message, Notify)
             assert why in message.words
 
-    def test_step_without_its_api_key_asks_for_it(self, wizard: Wizard) -> None:
+    def test_step_without_its_api_key_opens_the_key_dialog(self, wizard: Wizard) -> None:
         wizard.connected().send(ActionRequested("install"), StepsChanged(wizard.request, LACKING))
         first, *_ = wizard.send(TaskEnded(wizard.request, "install"))
         assert first == AskForApiKeys(wizard.request, "hugging-face")
@@ -666,7 +666,7 @@ class TestCommits:
         wizard.send(StepSelected(StepId.SCALE), EarlyChecked(wizard.request, (replace(COMMITS, status="failed"),)))
         return wizard
 
-    def test_objection_is_known_before_the_procedure_is_chosen(self, wizard: Wizard) -> None:
+    def test_the_blocker_of_a_procedure_is_known_before_it_is_chosen(self, wizard: Wizard) -> None:
         assert wizard.against() == (NOT_PUBLIC,)
         assert wizard.plan.launchable
         wizard.send(Answered("procedure", "upstream"))

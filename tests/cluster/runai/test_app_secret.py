@@ -86,9 +86,7 @@ def test_nothing_shows_it(ring: Ring) -> None:
     assert not [one for one in shown if CANARY in repr(one)]
 
 
-def test_the_secret_is_asked_for_without_echo_repeated_if_wrong_and_stored_on_request(
-    ring: Ring, demo: FaultySite
-) -> None:
+def test_the_prompt_for_the_secret_hides_it_repeats_if_wrong_and_offers_to_store(ring: Ring, demo: FaultySite) -> None:
     with contextlib.closing(RunaiCluster(demo.profile)) as cluster:
         with pytest.raises(LoginNeededError, match="is needed"):
             cluster.connect(None)
@@ -104,7 +102,7 @@ def test_the_secret_is_asked_for_without_echo_repeated_if_wrong_and_stored_on_re
 
 
 @pytest.mark.usefixtures("ring")
-def test_the_right_one_that_was_refused_once_is_sent_when_a_person_gives_it_again(demo: FaultySite) -> None:
+def test_a_refused_secret_is_sent_again_only_if_the_user_enters_it_again(demo: FaultySite) -> None:
     demo.faults += [Fault("POST", "/token", status=401)]
     with contextlib.closing(RunaiCluster(demo.profile)) as cluster:
         cluster.secret.give(demo.app_secret)
@@ -136,7 +134,7 @@ def test_a_failed_keyring_is_reported_without_the_secret(ring: Ring, demo: Fault
 
 
 @pytest.mark.usefixtures("ring")
-def test_the_secret_is_not_asked_for_when_the_server_does_not_answer(demo: FaultySite) -> None:
+def test_the_secret_is_not_requested_when_the_server_does_not_answer(demo: FaultySite) -> None:
     profile, person = demo.profile, Person([CANARY])
     for wrong in (replace(profile, base_url="https://127.0.0.1:9/api/v1"), replace(profile, ca_file=None)):
         with contextlib.closing(RunaiCluster(wrong)) as cluster, pytest.raises(UnreachableError):

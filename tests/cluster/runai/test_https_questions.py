@@ -103,7 +103,7 @@ def test_a_port_without_a_server_is_unreachable() -> None:
     assert caught.value.why == "Connection refused."
 
 
-def test_a_name_that_is_not_known(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_host_name_is_reported(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     def unknown(*_: object, **__: object) -> None:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
@@ -148,7 +148,7 @@ def test_an_unknown_certificate_is_not_trusted(site: Site) -> None:
     assert site.requests == []
 
 
-def test_a_certificate_that_has_expired_and_one_of_another_name(tmp_path: Path) -> None:
+def test_an_expired_certificate_and_a_wrong_host_name_have_different_fixes(tmp_path: Path) -> None:
     for names, valid, mend in (("127.0.0.1", False, "clock"), ("other.example", True, "host name")):
         site = Site(tmp_path / names, names=[names], valid=valid)
         with contextlib.closing(site), pytest.raises(WrongServerError) as caught:

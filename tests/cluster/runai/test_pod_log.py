@@ -262,7 +262,7 @@ KNOWN = b"".join(b"line %d\n" % n for n in range(100))
         (b"", None),
     ],
 )
-def test_the_end_of_the_known_bytes_is_found(log_now: bytes, place: int | None) -> None:
+def test_the_end_of_the_copied_bytes_is_found_in_the_log(log_now: bytes, place: int | None) -> None:
     assert end_of(KNOWN, log_now) == place
 
 
@@ -300,7 +300,7 @@ class TestKubeconfig:
         pods.data = b"x"
         assert log.prove(Sample(0, 0, 0), b"") is not None
 
-    def test_a_key_with_a_passphrase_asks_no_question(self, site: Site, kubeconfig: Path, tmp_path: Path) -> None:
+    def test_a_key_with_a_passphrase_does_not_prompt(self, site: Site, kubeconfig: Path, tmp_path: Path) -> None:
         key = ec.generate_private_key(ec.SECP256R1())
         locked = serialization.BestAvailableEncryption(b"open sesame")
         pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, locked)
@@ -325,7 +325,7 @@ class TestKubeconfig:
         pods.data = b"x"
         assert log_of(kubeconfig).prove(Sample(0, 0, 0), b"")
 
-    def test_a_plugin_takes_no_keys_of_the_terminal(self, kubeconfig: Path) -> None:
+    def test_a_plugin_cannot_read_from_the_terminal(self, kubeconfig: Path) -> None:
         spec = {"command": "sh", "args": ["-c", 'read x </dev/tty && echo "{\\"status\\": {\\"token\\": \\"$x\\"}}"']}
         self.change(kubeconfig, exec=spec)
         keys, terminal = pty.openpty()
@@ -371,7 +371,9 @@ class TestKubeconfig:
         ("command", "why"),
         [("./missing", "cannot be started"), ("false", "exit code 1"), ("true", "gave no login")],
     )
-    def test_a_plugin_that_gives_nothing(self, kubeconfig: Path, command: str, why: str) -> None:
+    def test_a_plugin_without_a_token_raises_an_error_with_the_reason(
+        self, kubeconfig: Path, command: str, why: str
+    ) -> None:
         self.change(kubeconfig, exec={"command": command, "installHint": "apt install it"})
         with pytest.raises(LlmbError, match="kubeconfig") as caught:
             Kube(str(kubeconfig)).open("/x")

@@ -187,7 +187,7 @@ def test_the_record_of_an_ended_workload(plane: ControlPlane, api: RunaiApi) -> 
     assert "phaseMessage" not in kept
 
 
-def test_a_look_at_nothing_asks_nothing(plane: ControlPlane, api: RunaiApi) -> None:
+def test_a_query_for_no_workloads_sends_no_request(plane: ControlPlane, api: RunaiApi) -> None:
     assert api.look([]) == {}
     assert plane.site.requests == []
 
@@ -217,7 +217,7 @@ def test_a_running_workload_is_read(plane: ControlPlane, api: RunaiApi) -> None:
     assert not api.delete("distributed", "w-1")
 
 
-def test_one_look_asks_once_for_one_and_once_for_many(plane: ControlPlane, api: RunaiApi) -> None:
+def test_one_workload_needs_one_request_and_many_need_one_list(plane: ControlPlane, api: RunaiApi) -> None:
     def respond(request: Request) -> Say:
         if "deleted" in request.query:
             return listed(workload(id="w-gone", deletedAt="2026-01-02T00:00:00Z"))
@@ -234,7 +234,7 @@ def test_one_look_asks_once_for_one_and_once_for_many(plane: ControlPlane, api: 
     assert api.look(["w-gone"])["w-gone"].state == "CANCELLED"
 
 
-def test_a_workload_of_a_project_that_the_profile_named_before_is_known(plane: ControlPlane, api: RunaiApi) -> None:
+def test_a_workload_in_a_former_project_of_the_profile_is_found(plane: ControlPlane, api: RunaiApi) -> None:
     filters = []
 
     def respond(request: Request) -> Say:
@@ -278,7 +278,7 @@ def test_a_name_is_found_among_the_living_first(plane: ControlPlane, api: RunaiA
 
 
 class TestLogin:
-    def test_a_token_is_asked_for_once_and_by_one_thread(self, plane: ControlPlane, api: RunaiApi) -> None:
+    def test_a_token_is_requested_once_and_by_one_thread(self, plane: ControlPlane, api: RunaiApi) -> None:
         plane.on("GET", "/workloads/w-1", Say(body=workload()))
         threads = [threading.Thread(target=api.look, args=(["w-1"],)) for _ in range(8)]
         for thread in threads:

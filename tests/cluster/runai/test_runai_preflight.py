@@ -226,6 +226,6 @@ def test_a_claim_that_failed_is_the_clusters_trouble(look: Look, monkeypatch: py
     assert report.exit_code == 2
 
 
-def test_a_line_that_breaks_in_the_middle_is_asked_again(look: Look, demo: FaultySite) -> None:
+def test_a_broken_connection_is_retried_during_the_preflight(look: Look, demo: FaultySite) -> None:
     demo.faults += [Fault("GET", path, refused=True) for path in ("/projects", "/nodes", "/pvc")]
     assert look().exit_code == 0

@@ -32,12 +32,12 @@ FULL = replace(
 )
 
 
-def test_the_table_has_every_field_that_a_person_gives() -> None:
+def test_the_table_has_every_field_that_a_user_enters() -> None:
     assert {field.name for field in RUNAI_FIELDS} | {"notice"} == {field.name for field in fields(RunaiProfile)}
 
 
 @pytest.mark.parametrize("profile", [PLAIN, FULL])
-def test_the_texts_of_the_form_give_the_same_profile(profile: RunaiProfile) -> None:
+def test_the_texts_of_the_form_are_read_back_as_the_same_profile(profile: RunaiProfile) -> None:
     assert runai_profile_of(RUNAI_EMPTY, runai_texts_of(profile)) == profile
 
 
@@ -46,7 +46,7 @@ def test_an_empty_text_is_the_default() -> None:
     assert shown == {field.name for field in RUNAI_FIELDS if field.needed}
 
 
-def test_the_recipes_variables_stand_in_a_new_form() -> None:
+def test_a_new_form_is_filled_from_the_recipes_variables() -> None:
     variables = {"BASE_URL": "https://acme.run.ai/api/v1/", "APP_ID": "a", "PROJECT_NAME": "p", "APP_SECRET": "s3cret"}
     variables |= {"RUN_CONF_MOUNTS": "data:/data:c,work:/work:w", "PVC_DIR": "/work"}
     texts = runai_texts_of(from_environment(variables))

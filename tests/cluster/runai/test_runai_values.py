@@ -39,7 +39,7 @@ def warning(reason: str, message: str, at: str = AT) -> Event:
         ("Unknown SomethingNew", "UNKNOWN"),
     ],
 )
-def test_each_phase_is_one_of_the_states_that_the_program_knows(phases: str, state: str) -> None:
+def test_each_phase_maps_to_a_job_state(phases: str, state: str) -> None:
     assert {workload(phase).state for phase in phases.split()} == {state}
 
 
@@ -95,11 +95,11 @@ def test_times_as_servers_write_them(time: str) -> None:
         (("FailedMount", "timed out"), "A volume cannot be mounted"),
     ],
 )
-def test_events_say_in_words_why_it_waits(event: tuple[str, str], words: str) -> None:
+def test_events_explain_why_a_workload_waits(event: tuple[str, str], words: str) -> None:
     assert reason_of(workload(), [warning(*event)]) == f"{words}: {event[1] or event[0]}"
 
 
-def test_the_newest_event_counts_and_the_workloads_own_words_before_it() -> None:
+def test_the_reason_of_the_workload_takes_precedence_over_the_newest_event() -> None:
     events = [warning("Preempted", "by b", "2026-01-01T00:00:01Z"), warning("FailedScheduling", "none")]
     assert reason_of(workload(), events) == "Preempted for another workload: by b"
     waiting = workload(phaseReason="OverLimit", phaseMessage="limit of 8 GPUs")

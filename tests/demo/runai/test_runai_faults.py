@@ -62,7 +62,7 @@ def test_tokens_that_are_of_no_use_any_more(site: FaultySite, client: Client) ->
     assert names(client) == []
 
 
-def test_an_answer_that_takes_long(site: FaultySite, client: Client) -> None:
+def test_a_slow_answer_does_not_delay_another_client(site: FaultySite, client: Client) -> None:
     fault = Fault(*CREATE, until=threading.Event())
     site.faults.append(fault)
     answers: list[int] = []

@@ -150,7 +150,7 @@ def test_a_file_that_the_command_names_is_missing(site: FaultySite, client: Clie
     assert last == "python: can't open file '/nemo_run/code/start.sh': No such file or directory"
 
 
-def test_ranks_that_have_no_master_to_ask_for_their_numbers_do_not_meet(site: FaultySite, client: Client) -> None:
+def test_workers_without_a_master_time_out_at_the_rendezvous(site: FaultySite, client: Client) -> None:
     asking = "'torchrun --node-rank ${RANK:-0} /nemo_run/code/pretrain.py'"
     identity = client.submit(request(workers=32, args=asking) | {"masterSpecSameAsWorker": None})
     site.skip(940)

@@ -95,7 +95,7 @@ def any_fault(dice: random.Random) -> Fault:
     return Fault(*where, **dice.choice(ways))
 
 
-def test_each_run_has_one_workload_or_none_and_that_is_known(
+def test_each_run_has_at_most_one_workload_and_a_known_state(
     at: SubmitSite, monkeypatch: pytest.MonkeyPatch, print_at_end: Callable[[str], None]
 ) -> None:
     monkeypatch.setattr("llmb_tui.launch.runai.delivery.TAKEN_WITHIN_S", 2.0)
@@ -142,7 +142,7 @@ def states(at: SubmitSite, run: Run) -> list[str]:
     return [record["event"] for record in at.journal.read() if record["run"] == run.id]
 
 
-def test_a_run_is_submitted_by_one_request_and_remembered(at: SubmitSite) -> None:
+def test_a_run_is_submitted_by_one_request_and_saved(at: SubmitSite) -> None:
     run = at.new()
     with at.cluster() as cluster:
         done = at.submit(run, cluster)
@@ -155,7 +155,7 @@ def test_a_run_is_submitted_by_one_request_and_remembered(at: SubmitSite) -> Non
     assert run.id in run.job_name
 
 
-def test_the_intent_is_on_the_disk_before_anything_is_asked(at: SubmitSite) -> None:
+def test_the_intent_is_saved_before_the_first_request(at: SubmitSite) -> None:
     run = at.new()
     at.line.refuse()
     with at.cluster() as cluster, pytest.raises(NotSubmittedError) as caught:
@@ -269,7 +269,9 @@ def test_a_cancel_is_kept_on_a_read_only_cluster(at: SubmitSite, monkeypatch: py
 
 
 @pytest.mark.parametrize("steps", [3, 5, 7, 8])
-def test_a_program_that_is_killed_is_gone_on_with(at: SubmitSite, monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
+def test_a_submission_killed_at_any_step_can_be_continued(
+    at: SubmitSite, monkeypatch: pytest.MonkeyPatch, steps: int
+) -> None:
     run, killer = at.new(), Killer(monkeypatch)
     killer.after(steps)
     with at.cluster() as cluster, pytest.raises(KilledError):

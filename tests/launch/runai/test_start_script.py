@@ -120,7 +120,7 @@ def test_without_the_operators_variables_a_node_is_its_own_master(node: Pod) -> 
     assert "--node-rank\n0\n--master-addr\nlocalhost\n--master-port\n29500\n" in asked
 
 
-def test_a_worker_knows_its_place(tmp_path: Path) -> None:
+def test_a_worker_starts_the_global_ranks_of_its_node(tmp_path: Path) -> None:
     pod = Pod(tmp_path, NEMOTRON_340B)
     assert pod.run(RANK="3", MASTER_ADDR="m", BOUND="yes").returncode == 0
     ranks = sorted(int(path.name.partition("-")[2]) for path in pod.out.glob("process-*"))

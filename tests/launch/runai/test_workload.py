@@ -70,7 +70,7 @@ def unpacked(text: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("selection", [NEMOTRON_340B, GB200, LLAMA], ids=lambda one: f"{one.workload}-{one.gpu}")
-def test_several_nodes_are_one_distributed_workload_with_a_master(selection: Selection) -> None:
+def test_a_run_on_several_nodes_is_one_distributed_workload(selection: Selection) -> None:
     spec = spec_of(request_of(selection))
     body = creation_request(spec, PLACED)
     assert spec.kind == "distributed"
@@ -82,7 +82,7 @@ def test_several_nodes_are_one_distributed_workload_with_a_master(selection: Sel
     assert (body["projectId"], body["clusterId"], body["useGivenNameAsPrefix"]) == ("4500105", PLACED.cluster_id, False)
 
 
-def test_one_node_is_one_training_workload() -> None:
+def test_a_run_on_one_node_is_one_training_workload() -> None:
     spec = spec_of(request_of(SMALL))
     body = creation_request(spec, PLACED)
     assert (spec.kind, spec.nodes) == ("trainings", 1)
@@ -90,7 +90,7 @@ def test_one_node_is_one_training_workload() -> None:
     assert not {"masterSpecSameAsWorker", "distributedFramework", "numWorkers"} & {*body, *body["spec"]}
 
 
-def test_all_that_the_profile_asks_for_is_in_the_request() -> None:
+def test_all_settings_of_the_profile_are_in_the_request() -> None:
     profile = replace(
         PROFILE,
         node_pool="h100",
@@ -117,7 +117,7 @@ def test_all_that_the_profile_asks_for_is_in_the_request() -> None:
     assert json.loads(as_json(body)) == body
 
 
-def test_the_default_of_the_project_is_asked_for_by_asking_for_nothing() -> None:
+def test_empty_fields_are_omitted_and_the_project_default_applies() -> None:
     body = creation_request(spec_of(request_of(NEMOTRON_340B, replace(PROFILE, mounts=(), work_dir=""))), PLACED)
     assert not {"nodePools", "storage", "imagePullSecrets"} & set(body["spec"])
     assert "nemo_experiments" not in body["spec"]["args"]

@@ -40,11 +40,11 @@ def log_in(profile: SlurmProfile, person: Person | None = None, unlocked: Unlock
 
 
 @pytest.mark.parametrize("key", ["id_ed25519", "id_rsa"])
-def test_a_login_by_key_asks_no_question(login: Rig, key: str) -> None:
+def test_a_login_by_key_needs_no_prompt(login: Rig, key: str) -> None:
     assert log_in(login.profile(identity_file=str(login.client.key(key))))
 
 
-def test_a_passphrase_is_asked_for_until_it_is_right(login: Rig) -> None:
+def test_the_passphrase_prompt_repeats_until_the_answer_is_correct(login: Rig) -> None:
     unlocked, person = UnlockedKeys(), Person(answers=["wrong", PASSPHRASE])
     assert log_in(login.profile("enc"), person, unlocked)
     assert [echo for _, echo in person.prompts] == [False, False]
@@ -52,7 +52,7 @@ def test_a_passphrase_is_asked_for_until_it_is_right(login: Rig) -> None:
     assert log_in(login.profile("enc"), unlocked=unlocked)
 
 
-def test_a_password_is_asked_for_until_it_is_right(login: Rig) -> None:
+def test_the_password_prompt_repeats_until_the_answer_is_correct(login: Rig) -> None:
     person = Person(answers=["wrong", login.password])
     assert not log_in(login.profile("password"), person)
     assert person.prompts == [("Password for operator@password: ", False)] * 2
@@ -83,7 +83,7 @@ def test_password_and_code_in_rounds(login: Rig) -> None:
     ]
 
 
-def test_a_code_that_was_used_is_not_sent_by_itself_again(login: Rig) -> None:
+def test_a_used_code_is_not_sent_again_automatically(login: Rig) -> None:
     login.servers.write_authenticator("DISALLOW_REUSE")
     try:
         person = Person(answers=[login.totp()])
@@ -151,7 +151,7 @@ def test_the_error_names_the_keys_if_all_are_refused(login: Rig, tmp_path: Path)
     assert str(tmp_path / "config") in caught.value.why
 
 
-def test_after_too_many_keys_the_password_is_still_asked_for(login: Rig, tmp_path: Path) -> None:
+def test_after_too_many_keys_the_password_prompt_still_appears(login: Rig, tmp_path: Path) -> None:
     others = [new_key(tmp_path / f"key{number}") for number in range(3)]
     with with_options(login, "login", "MaxAuthTries 2"), ssh_agent(tmp_path / "agent", *others) as socket:
         person = Person(answers=[login.password])
@@ -235,7 +235,7 @@ def test_a_certificate_in_a_separate_file_is_used_with_the_agents_key(
 
 
 @pytest.mark.parametrize("kind", ["rsa", "ecdsa", "ed25519"])
-def test_an_agent_may_hold_a_key_with_its_certificate_or_the_certificate_alone(
+def test_login_works_with_a_certificate_in_the_agent_with_or_without_its_key(
     login: Rig, tmp_path: Path, authority: Path, kind: str
 ) -> None:
     key = new_key(tmp_path / "key", kind=kind)

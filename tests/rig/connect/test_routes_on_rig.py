@@ -43,7 +43,7 @@ def test_a_jump_host_is_left_when_the_login_node_is_gone(login: Rig) -> None:
     until(lambda: not connection.alive and not connections(login, "bastion"))
 
 
-def test_jump_hosts_in_a_row_ask_each_for_themselves(login: Rig, tmp_path: Path) -> None:
+def test_each_of_several_jump_hosts_prompts_separately(login: Rig, tmp_path: Path) -> None:
     profile = configured(login, tmp_path, "Host behind\nProxyJump password,mfa", "behind")
     person = Person(answers=[login.password, login.totp()])
     connection = connect(profile, person)
@@ -138,7 +138,7 @@ def known_hosts_without(rig: Rig, tmp_path: Path, *endpoints: str) -> Path:
 
 
 @pytest.mark.parametrize("unknown", ["behind", "bastion"])
-def test_an_unknown_key_on_the_way_is_asked_about_and_kept_only_on_yes(
+def test_an_unknown_key_on_the_route_is_stored_only_after_confirmation(
     login: Rig, tmp_path: Path, unknown: str
 ) -> None:
     file = known_hosts_without(login, tmp_path, unknown)

@@ -123,7 +123,7 @@ def verb(site: Site, *words: str, stdin: str = "") -> subprocess.CompletedProces
 SELECTION = "-w nemotron4@25.04 -s 15b --gpu h100 -d fp8 --scale 16".split()
 
 
-def test_the_verb_explains_how_to_give_a_key_if_the_registry_requires_one(site: Site, rig: Rig) -> None:
+def test_install_explains_how_to_store_a_key_if_the_registry_requires_it(site: Site, rig: Rig) -> None:
     name = site.profile.name
     with rig.knob("needs-key", "nvapi-the-right-one"):
         refused = verb(site, "install", name, *SELECTION)
@@ -141,7 +141,7 @@ def test_the_verb_explains_how_to_give_a_key_if_the_registry_requires_one(site: 
     )
 
 
-def test_the_verb_asks_at_a_terminal_tries_the_key_and_continues(site: Site, rig: Rig) -> None:
+def test_install_prompts_for_a_key_at_a_terminal_tests_it_and_continues(site: Site, rig: Rig) -> None:
     site.services().clusters.close()
     with rig.knob("needs-key", "nvapi-the-right-one"), Terminal(site, "install", site.profile.name, *SELECTION) as user:
         user.until("Create one at https://org.ngc.nvidia.com/setup/api-keys.")
@@ -156,7 +156,7 @@ def test_the_verb_asks_at_a_terminal_tries_the_key_and_continues(site: Site, rig
     assert site.images() == [f"{IMAGE}.sqsh"]
 
 
-def test_the_secrets_verb_lists_gives_and_forgets(site: Site) -> None:
+def test_the_secrets_verb_lists_stores_and_removes_keys(site: Site) -> None:
     name = site.profile.name
     assert verb(site, "secrets", name, "--give", "ngc").returncode == 1
     assert verb(site, "secrets", name, "--give", "hugging-face", stdin="hf_a-token-of-mine\n").returncode == 0

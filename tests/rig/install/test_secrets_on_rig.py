@@ -58,7 +58,7 @@ def test_the_stored_token_is_tested(site: Site, web: Web) -> None:
     assert f"{web.url}/meta-llama/Llama-3.1" in closed_repository.fix
 
 
-def test_a_key_from_the_operators_own_file_is_found_and_kept(site: Site, rig: Rig) -> None:
+def test_a_key_in_the_users_credentials_file_is_used_and_not_removed(site: Site, rig: Rig) -> None:
     session = site.session()
     assert [(state.on_cluster, state.own) for state in secret_states(session)] == [(False, False)] * 2
     line = "machine nvcr.io login $oauthtoken password mine"

@@ -266,7 +266,7 @@ def test_an_unreachable_git_host_is_reported(make_site: MakeSite, outside: Outsi
     assert "`offline`" in state.fix
 
 
-def test_a_login_node_without_that_python_reports_what_it_has(make_site: MakeSite) -> None:
+def test_a_login_node_without_the_required_python_reports_its_versions(make_site: MakeSite) -> None:
     site = make_site("nemotron4-340b-25.12")
     assert site.recipe.upstream
     site.recipe = replace(site.recipe, upstream=replace(site.recipe.upstream, python_exact="3.98"))

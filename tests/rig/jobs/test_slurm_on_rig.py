@@ -49,7 +49,7 @@ def in_state(site: Site, job_id: str, condition: Callable[[Job], object]) -> Job
     return jobs[0]
 
 
-def test_jobs_of_every_kind_in_one_look(site: Site) -> None:
+def test_one_query_returns_jobs_in_every_state(site: Site) -> None:
     runs = submitted(site, *WHOLE, "4", "-t", "10", "-J", "grö ße|with pipe")
     in_state(site, runs, lambda job: job.state == "RUNNING")
     waits = submitted(site, *WHOLE, "4", "-J", "waits")
@@ -67,7 +67,7 @@ def test_jobs_of_every_kind_in_one_look(site: Site) -> None:
     assert (jobs[fails].state, jobs[fails].exit_code, jobs[fails].node_list) == ("FAILED", "3:0", "cpu001")
 
 
-def test_a_persons_own_settings_of_slurms_commands_change_nothing(site: Site) -> None:
+def test_slurm_variables_in_the_users_bashrc_change_no_answer(site: Site) -> None:
     job_id = submitted(site, "-J", "mine")
     names = (
         "SQUEUE_PARTITION=cpu",
@@ -149,7 +149,7 @@ def test_jobs_are_found_by_name_after_their_end_too(site: Site) -> None:
     assert [job.id for job in find_jobs(site.session, name)] == [first_job, second]
 
 
-def test_a_controller_that_hangs_costs_one_wait_and_changes_no_job(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hanging_controller_costs_one_timeout_and_changes_no_job(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     looks, look = list[Sequence[str]](), site.session.look
 
     def counted(job_ids: Sequence[str]) -> dict[str, Job]:
@@ -246,7 +246,7 @@ def test_nodes_that_do_not_work(site: Site) -> None:
         site.rig.as_root("scontrol update NodeName=cn002 State=RESUME", check=True)
 
 
-def test_forty_jobs_are_one_call_a_look(site: Site) -> None:
+def test_forty_jobs_need_one_call_for_each_poll(site: Site) -> None:
     job_ids = [submitted(site, "-p", "cpu", "--hold") for _ in range(40)]
     news: SimpleQueue[WatchEvent] = SimpleQueue()
     poller = JobPoller(site.session, every_s=600.0)

@@ -72,7 +72,7 @@ def find_on(services: Services, profile: SlurmProfile) -> LlmbInventory:
     return find_installs(services.clusters.login_node(profile), profile.install_dir)
 
 
-def test_the_profiles_own_directory_is_recognised(services: Services, profile: SlurmProfile) -> None:
+def test_the_directory_of_the_profile_is_recognised(services: Services, profile: SlurmProfile) -> None:
     inventory = find_on(services, profile)
     install = inventory.installs[0]
     assert (inventory.troubles, install.path) == ((), profile.install_dir)
@@ -111,7 +111,7 @@ def test_a_cluster_without_an_installation_lists_none(rig: Rig, services: Servic
     assert (inventory.installs, inventory.troubles) == ((), ())
 
 
-def test_an_unusable_value_gives_its_reason_and_changes_nothing(
+def test_an_unusable_value_is_reported_and_changes_no_file(
     services: Services, profile: SlurmProfile, installation: Installation, verb: Verb
 ) -> None:
     installation.write("cluster_config.yaml", f"schema_version: 3\nenvironment: {{HF_TOKEN: {SECRET}}}\n")
@@ -175,7 +175,7 @@ def test_the_text_output_has_the_same_values(
     assert "No preset has nemotron4-340b of release 25.08" in row
 
 
-def test_the_preflight_names_what_is_installed(verb: Verb, installation: Installation) -> None:
+def test_the_preflight_lists_the_installed_workloads(verb: Verb, installation: Installation) -> None:
     (check,) = [check for check in verb("doctor", "rig")["checks"] if check["id"] == "llmb-run"]
     words = "pretrain_nemotron4-340b, pretrain_llama3.1 (environment missing) installed"
     assert check["found"] == f"llmb-run 25.12 installation at {installation.root}: {words}"

@@ -48,14 +48,14 @@ def test_an_image_that_requires_a_key(services: Services, job: Plan, web: Web) -
     assert "key" in check.fix
 
 
-def test_a_failing_server_is_not_asked_for_access(services: Services, job: Plan, web: Web) -> None:
+def test_access_is_not_checked_on_a_failing_server(services: Services, job: Plan, web: Web) -> None:
     web.out_of_order = True
     checks = by_id(services.launcher.preflight(services.request("rig-login", job)))
     assert checks["registry"].status == "failed"
     assert "secret-ngc" not in checks
 
 
-def test_without_a_plan_nothing_is_asked_for_access(services: Services) -> None:
+def test_without_a_plan_no_access_is_checked(services: Services) -> None:
     assert not [
         name
         for name in by_id(services.launcher.preflight(services.clusters.profile("rig-login")))

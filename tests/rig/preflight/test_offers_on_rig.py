@@ -43,7 +43,7 @@ def test_accounts_partitions_and_gpus_are_offered(rig: Rig, session: SlurmCluste
     assert offers.directories[-1].free_gb
 
 
-def test_the_directory_that_the_recipes_know_is_offered_first(rig: Rig, session: SlurmCluster) -> None:
+def test_the_directory_of_the_recipes_variable_is_offered_first(rig: Rig, session: SlurmCluster) -> None:
     place = rig.new_dir()
     bashrc = rig.home / ".bashrc"
     before = bashrc.read_text() if bashrc.exists() else ""
@@ -132,7 +132,7 @@ def local(rig: Rig, *arguments: str, **environment: str) -> subprocess.Completed
     return rig.as_root([sys.executable, "-m", "llmb_tui", *arguments], env=variables)
 
 
-def test_on_the_login_node_itself_a_profile_is_made_from_its_answers(rig: Rig) -> None:
+def test_doctor_on_the_login_node_makes_a_profile_from_the_cluster(rig: Rig) -> None:
     selection = "-w nemotron4@25.04 -s 15b --gpu h100 -d fp8 --scale 32".split()
     done = local(rig, "doctor", "local", *selection, "--json")
     checks = {check["id"]: check for check in json.loads(done.stdout)["checks"]}

@@ -77,7 +77,7 @@ def test_known_facts_are_reported_so_far(rig: Rig, session: SlurmCluster, job: P
         assert len(later.checks) > len(earlier.checks)
 
 
-def test_without_a_plan_the_cluster_is_judged_on_its_own(look: Look) -> None:
+def test_without_a_plan_only_the_cluster_is_checked(look: Look) -> None:
     checks = look(None)
     assert "trial" not in checks
     assert {name: check.status for name, check in checks.items() if check.status != "ok"}.keys() <= _ROOM
@@ -179,7 +179,7 @@ def test_a_node_that_is_down_is_a_warning_and_the_trial_does_not_gate(rig: Rig, 
     assert checks["trial"].status == "warning"
 
 
-def test_a_hung_controller_costs_one_wait(rig: Rig, look: Look) -> None:
+def test_a_hung_controller_costs_one_timeout(rig: Rig, look: Look) -> None:
     with rig.controller_hung(), recorded_calls(rig, *SLURM) as calls:
         checks = look()
         commands = calls()
@@ -206,7 +206,7 @@ def test_an_account_that_cannot_be_checked_is_a_warning(rig: Rig, look: Look) ->
     assert "Connection refused" in checks["account"].found
 
 
-def test_a_cluster_that_keeps_no_accounts(
+def test_a_cluster_without_accounting_passes_the_account_check(
     rig_without_accounting: Rig, job: Plan, servers: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
@@ -308,13 +308,13 @@ def test_an_existing_image_needs_no_space(rig: Rig, look: Look, unused_port: int
 @pytest.mark.parametrize(
     ("status", "outcome"), [(200, "ok"), (401, "ok"), (403, "ok"), (407, "failed"), (500, "failed"), (503, "failed")]
 )
-def test_the_registry_passes_with_any_answer_of_its_own(look: Look, status: int, outcome: str) -> None:
+def test_the_registry_check_reports_the_http_status_of_the_server(look: Look, status: int, outcome: str) -> None:
     with web_server(status) as address:
         check = look(address=address)["registry"]
     assert (check.status, f"HTTP {status}" in check.found) == (outcome, True)
 
 
-def test_servers_out_of_reach_gate_what_needs_them(look: Look, unused_port: int) -> None:
+def test_an_unreachable_server_fails_only_the_checks_that_need_it(look: Look, unused_port: int) -> None:
     address = f"http://127.0.0.1:{unused_port}"
     direct, upstream = look(address=address), look(address=address, name="upstream")
     assert [direct[name].status for name in ("registry", "git", "hub")] == ["failed", "ok", "ok"]

@@ -37,7 +37,7 @@ def srun(task: Path, command: str, *options: str) -> str:
     return f"srun {usual} {' '.join(options)} {command}"
 
 
-def test_mounts_working_directory_and_environment_are_those_that_were_asked_for(rig: Rig, task: Path) -> None:
+def test_the_container_has_the_requested_mounts_and_working_directory(rig: Rig, task: Path) -> None:
     look = f"sh -c 'hostname; pwd; ls /cfg; cat /nemo_run/code/pretrain.py; ls {rig.directory}; echo x > /cfg/new'"
     done = rig.as_operator(srun(task, look, "--nodes=2", "--container-workdir=/nemo_run/code"))
     assert sorted(done.stdout.split("\n")) == sorted(
@@ -48,7 +48,7 @@ def test_mounts_working_directory_and_environment_are_those_that_were_asked_for(
     assert done.stderr.count("cannot access") == 2, "a directory of the cluster is visible without a mount"
 
 
-def test_path_comes_from_the_image_unless_asked_otherwise(rig: Rig, task: Path) -> None:
+def test_path_comes_from_the_image_unless_container_env_names_it(rig: Rig, task: Path) -> None:
     command = "env PATH=/mine:/usr/bin srun --container-image=$0/image.sqsh {} printenv PATH"
     for option, expected in {"": "/usr/local/sbin:", "--container-env=FOO,PATH": "/mine:"}.items():
         done = rig.as_operator(["sh", "-c", command.format(option), str(task)], check=True)
@@ -101,7 +101,7 @@ def test_a_training_that_fails_ends_its_job(rig: Rig, task: Path) -> None:
     assert "global_step: 1" not in done.stdout
 
 
-def test_slurm_kills_a_training_that_takes_too_much_memory(rig: Rig, task: Path) -> None:
+def test_slurm_kills_a_run_that_uses_too_much_memory(rig: Rig, task: Path) -> None:
     with rig.knob("faults/oom"):
         done = rig.as_operator(srun(task, TRAIN, "--mem=200M"))
     assert done.returncode
@@ -129,7 +129,7 @@ def test_enroot_shows_its_progress_and_never_overwrites(rig: Rig) -> None:
         ("no-space", 1, "No space left on device"),
     ],
 )
-def test_enroot_fails_in_its_own_words(rig: Rig, fault: str, code: int, expected: str) -> None:
+def test_enroot_fails_with_its_genuine_exit_code_and_message(rig: Rig, fault: str, code: int, expected: str) -> None:
     image = rig.new_dir() / "image.sqsh"
     with rig.knob("faults/enroot", fault):
         done = rig.as_operator(IMPORT.format(image))
@@ -138,7 +138,7 @@ def test_enroot_fails_in_its_own_words(rig: Rig, fault: str, code: int, expected
     assert not image.exists()
 
 
-def test_enroot_takes_the_key_from_its_credentials(rig: Rig) -> None:
+def test_enroot_reads_the_key_from_its_credentials_file(rig: Rig) -> None:
     image = rig.new_dir() / "image.sqsh"
     with rig.fresh_home(), rig.knob("needs-key", "nvapi-right"):
         assert "401 Unauthorized" in rig.as_operator(IMPORT.format(image)).stderr

@@ -148,7 +148,7 @@ def test_a_hanging_line_can_be_closed(echo: Echo) -> None:
             receive(connection, 100)
 
 
-def test_a_profile_over_the_line_knows_the_same_host_keys(line: Line, tmp_path: Path) -> None:
+def test_a_profile_over_the_line_has_the_same_host_keys(line: Line, tmp_path: Path) -> None:
     known_hosts = tmp_path / "known_hosts"
     known_hosts.write_text(f"[127.0.0.1]:{line.target_port} ssh-ed25519 AAAA\n[127.0.0.1]:1 ssh-ed25519 BBBB\n")
     profile = SlurmProfile("node", "node", "a", "p", "/i", known_hosts=str(known_hosts))

@@ -19,7 +19,7 @@ def test_a_node_of_the_other_kind_has_four_gpus(rig: Rig) -> None:
     assert "Requested node configuration is not available" in refused.stderr
 
 
-def test_accounting_knows_a_finished_job_and_its_gpus(rig: Rig) -> None:
+def test_accounting_lists_a_finished_job_with_its_gpus(rig: Rig) -> None:
     job = rig.as_operator("sbatch --parsable --wait --gpus-per-node=8 --output=/dev/null --wrap true", check=True)
     ask = f"sacct -X -n -P -j {job.stdout.strip()} -o State,AllocTRES,Account"
     row = until(lambda: rig.as_operator(ask).stdout, "sacct lists the job")
@@ -38,7 +38,7 @@ def test_pmix_works(rig: Rig) -> None:
     assert done.stdout.split().count("cn001") == done.stdout.split().count("cn002") == 4
 
 
-def test_a_hung_controller_makes_slurm_give_up_in_its_own_words(rig: Rig) -> None:
+def test_squeue_times_out_with_slurms_message_when_the_controller_hangs(rig: Rig) -> None:
     with rig.controller_hung():
         output = rig.as_operator("squeue").stderr
     assert "Socket timed out on send/recv operation" in output

@@ -55,7 +55,7 @@ def test_processes_that_lost_their_parent_leave_nothing(login: Rig) -> None:
     until(lambda: "Z" not in login.as_root(["ps", "-A", "-o", "stat="]).stdout, "the last zombie is gone")
 
 
-def test_a_node_behind_the_bastion_is_known_to_the_bastion_only(login: Rig) -> None:
+def test_only_the_bastion_resolves_a_node_behind_it(login: Rig) -> None:
     assert ssh(login, "behind", "hostname").stdout == "login01\n"
     with pytest.raises(OSError, match=r"not known|No address|resolution"):
         socket.getaddrinfo(BEHIND, 22)
@@ -92,7 +92,7 @@ def test_the_second_factor_follows_the_key(login: Rig) -> None:
     transport.close()
 
 
-def test_password_and_code_are_asked_for_one_after_the_other(login: Rig) -> None:
+def test_the_server_requests_the_password_and_then_the_code(login: Rig) -> None:
     transport = connect(login, "pwotp")
     rounds: list[list[str]] = []
 

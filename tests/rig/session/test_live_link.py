@@ -178,7 +178,7 @@ def test_with_one_session_a_long_stream_uses_a_second_connection(login: Rig, ope
     assert session.bulk.alive
 
 
-def test_with_one_session_a_stream_on_the_same_connection_takes_turns(login: Rig, open_session: Open) -> None:
+def test_with_one_session_a_command_ends_the_stream_on_the_same_connection(login: Rig, open_session: Open) -> None:
     session = open_session(login.profile("tight"))
     lines = 0
     for number in range(3):
@@ -211,7 +211,7 @@ def test_after_a_cut_a_login_with_a_code_waits_for_a_person(login: Rig, open_ses
         assert (owner.questions, line.connections) == (2 * asked_at_first, 2)
 
 
-def test_a_key_with_a_passphrase_asks_once_for_everything(login: Rig, open_session: Open) -> None:
+def test_a_key_with_a_passphrase_prompts_once_for_all_connections(login: Rig, open_session: Open) -> None:
     from tests.rig.client import PASSPHRASE
 
     class PassphraseOwner(Owner):

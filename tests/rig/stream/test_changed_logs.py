@@ -90,7 +90,7 @@ def test_a_log_that_was_replaced(following: Following, log: Path, *, change: Cal
     assert (following.folder / "log").read_bytes() == BEFORE
 
 
-def test_a_log_that_is_gone_and_comes_back(following: Following, log: Path) -> None:
+def test_a_log_that_disappears_and_returns_is_copied_further(following: Following, log: Path) -> None:
     hidden = log.with_suffix(".hidden")
     log.rename(hidden)
     until(lambda: following.troubles, "the feed reports the problem")

@@ -164,7 +164,7 @@ def test_both_logs_are_copied_if_the_job_restarted_while_the_program_was_closed(
     assert watched.copy(1).read_bytes() == watched.log().read_bytes()
 
 
-def test_a_log_that_the_second_start_appends_to_is_one_copy(submit: Submit) -> None:
+def test_a_log_that_two_starts_append_to_is_copied_into_one_file(submit: Submit) -> None:
     """The site configures Slurm to append."""
     watched = submit("--open-mode=append")
     leave = watched.start()

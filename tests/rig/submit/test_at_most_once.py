@@ -105,7 +105,7 @@ def test_two_laptops_submit_the_same_run(trial: Trial, times: int, tmp_path: Pat
 
 
 @by_each("times pause_s", ("direct", 12, 0.05), ("batch", 6, 0.13))
-def test_one_laptop_asks_while_another_submits(trial: Trial, times: int, pause_s: float, tmp_path: Path) -> None:
+def test_one_laptop_reconciles_while_another_submits(trial: Trial, times: int, pause_s: float, tmp_path: Path) -> None:
     """The first to arrive decides, and both know the result. Each attempt asks a little later."""
     other = Laptop(tmp_path / "other")
     for number in range(times):
@@ -125,7 +125,7 @@ def test_one_laptop_asks_while_another_submits(trial: Trial, times: int, pause_s
     trial.settle()
 
 
-def test_nemo_runs_job_is_known_and_where_it_writes(nemo_run: Trial) -> None:
+def test_the_job_and_log_paths_of_nemo_run_are_saved(nemo_run: Trial) -> None:
     run, messages = nemo_run.new(), list[str]()
     nemo_run.submit_in_background(run, messages).join()
     stored = nemo_run.remembered(run)
@@ -143,7 +143,7 @@ def test_nemo_runs_job_is_known_and_where_it_writes(nemo_run: Trial) -> None:
     nemo_run.settle()
 
 
-def test_a_batch_scripts_job_is_known_and_where_it_writes(batch: Trial) -> None:
+def test_the_job_and_log_paths_of_a_batch_script_are_saved(batch: Trial) -> None:
     run = batch.new()
     with batch.session() as session:
         stored = batch.submit(session, run)

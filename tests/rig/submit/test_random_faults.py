@@ -69,7 +69,7 @@ def troubled(trial: Trial, line: Line, chance: random.Random, lasts_s: float) ->
 
 
 @pytest.mark.parametrize(("trial", "count"), [("direct", 12 * TIMES), ("batch", 4 * TIMES)], indirect=["trial"])
-def test_each_run_has_at_most_one_job_and_it_is_known(
+def test_each_run_has_at_most_one_job_whose_number_is_known(
     trial: Trial, count: int, request: pytest.FixtureRequest, print_at_end: Callable[[str], None]
 ) -> None:
     first = seed(print_at_end)

@@ -81,7 +81,7 @@ def _text(task: Path, pattern: str) -> str:
     return "".join(path.read_text() for path in task.glob(pattern))
 
 
-def test_a_profiled_run_bound_to_numa_nodes_is_one_process_on_each_gpu(rig: Rig, run_to_end: RunToEnd) -> None:
+def test_a_profiled_run_with_numa_binding_has_one_process_on_each_gpu(rig: Rig, run_to_end: RunToEnd) -> None:
     profile = rig.profile(install_dir=str(rig.new_dir()), partition="small", vboost=True)
     options = RunOptions(profile=True, profile_start=45, profile_stop=50)
     with contextlib.closing(SlurmCluster(profile)) as session:
@@ -94,7 +94,7 @@ def test_a_profiled_run_bound_to_numa_nodes_is_one_process_on_each_gpu(rig: Rig,
     assert (task.parent / "vboost.err").read_text()  # sudo refuses, or does not exist
 
 
-def test_srun_takes_the_options_of_cpu_pinning_and_sbatch_the_memory(rig: Rig, run_to_end: RunToEnd) -> None:
+def test_srun_accepts_the_options_of_cpu_pinning_and_sbatch_the_memory(rig: Rig, run_to_end: RunToEnd) -> None:
     profile = rig.profile(install_dir=str(rig.new_dir()), cpus_per_task=7, memory="100G")
     with contextlib.closing(SlurmCluster(profile)) as session:
         task = run_to_end(session, profile, NEMOTRON)

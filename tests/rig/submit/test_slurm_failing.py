@@ -24,7 +24,7 @@ _LISTENS = "0A"
 """State of a listening socket; its receive queue is the number of waiting connections, not a number of bytes."""
 
 
-def test_the_controller_hangs_when_sbatch_asks_it(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_controller_hangs_when_sbatch_submits(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three of nine submissions are killed while they wait, three lose their SSH session, and all time out."""
     monkeypatch.setattr(DirectDelivery, "answers_within_s", 1.0)
     monkeypatch.setattr("llmb_tui.launch.login_node.TAKEN_WITHIN_S", 40.0)
@@ -95,7 +95,7 @@ def test_without_the_database_a_job_is_found_in_the_queue(trial: Trial) -> None:
     trial.settle()
 
 
-def test_a_job_that_ended_is_found_whatever_was_lost(trial: Trial) -> None:
+def test_an_ended_job_is_found_after_its_record_is_lost(trial: Trial) -> None:
     _check_ended_job(trial)
 
 

@@ -24,7 +24,7 @@ def launch_manually(trial: Trial, name: str, folder: str) -> str:
     return trial.rig.as_operator(words, cwd=folder, check=True).stdout.strip()
 
 
-def test_the_controller_hangs_when_sbatch_asks_it(batch: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_controller_hangs_when_sbatch_submits(batch: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
     """One of three launches is killed while it waits, and the others time out."""
     monkeypatch.setattr("llmb_tui.launch.login_node.TAKEN_WITHIN_S", 40.0)
     for whom in (WITH_ALL, None):
@@ -46,7 +46,7 @@ def test_the_controller_hangs_when_sbatch_asks_it(batch: Trial, monkeypatch: pyt
     assert batch.tally.ended == {"submitted": 2}
 
 
-def test_a_controller_that_cannot_be_asked_first_stops_the_launch(batch: Trial) -> None:
+def test_a_launch_stops_when_slurm_cannot_list_the_jobs(batch: Trial) -> None:
     run = batch.new()
     with batch.rig.controller_hung(), batch.session() as session, pytest.raises(LlmbError) as caught:
         batch.submit(session, run)
@@ -72,7 +72,7 @@ def test_slurms_refusal_is_quoted(batch: Trial, nemo_run: Trial) -> None:
         assert trial.remembered(run).submission == "refused"
 
 
-def test_a_launch_that_fails_before_sbatch_gives_its_reason(nemo_run: Trial) -> None:
+def test_a_launch_that_fails_before_sbatch_reports_its_reason(nemo_run: Trial) -> None:
     root = Path(spec_of(nemo_run.new()).root)
     nemo_run.runs.clear()
     (metadata,) = (root.parent.parent / "venvs").glob("*/lib/python3*/site-packages/pyarrow-*/METADATA")
@@ -148,7 +148,7 @@ def test_a_manual_job_does_not_matter_to_a_launch_that_names_its_jobs(batch: Tri
         trial.settle()
 
 
-def test_nemo_runs_experiment_distinguishes_a_lost_launch_from_a_manual_one(nemo_run: Trial) -> None:
+def test_the_experiment_name_distinguishes_a_lost_launch_from_a_manual_launch(nemo_run: Trial) -> None:
     """The same manual command a moment later: the experiment's name has a time after the end of the launch."""
     run = nemo_run.new()
     with LaunchHold(nemo_run.rig, "before") as hold:

@@ -173,7 +173,7 @@ def test_each_job_is_submitted_once_despite_cuts_and_kills(
     )
 
 
-def test_slurm_runs_the_jobs_of_a_chain_one_after_the_other(rig: Rig, home: Path) -> None:
+def test_slurm_runs_the_jobs_of_a_chain_in_order(rig: Rig, home: Path) -> None:
     suite = keep(home, CHAIN)
     submitted = verbs.run(("suite", "submit", suite.id, "--yes"), verbs.environment(home))
     assert submitted.returncode == 0, submitted.stderr

@@ -93,7 +93,7 @@ async def test_scaling_draws_its_charts_and_writes_them_as_svg(open_results: Ope
         assert {path.name for path in tmp_path.glob("*.svg")} == {"scale.svg", "efficiency.svg"}
 
 
-async def test_without_a_curve_the_view_says_which_runs_are_needed(open_results: OpenResults) -> None:
+async def test_without_a_curve_the_view_lists_the_runs_that_are_needed(open_results: OpenResults) -> None:
     app, _ = open_results([Past("aaa1", NEMOTRON, 3, 2.0)])
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: bool(cells(app)) and cells(app)[0][4] == "2", "the run")
@@ -243,7 +243,7 @@ async def test_the_heading_shows_that_an_answer_is_being_made(open_results: Open
         await until(pilot, lambda: text_of(app, "#view-head") == "Nodes", "the completed view")
 
 
-async def test_an_export_says_what_was_written_and_what_is_missing(open_results: OpenResults, tmp_path: Path) -> None:
+async def test_an_export_reports_written_and_missing_files(open_results: OpenResults, tmp_path: Path) -> None:
     app, _ = open_results([Past("aaa1", NEMOTRON, 3, 2.0), Past("aaa2", NEMOTRON, 2, 2.01)])
     file = tmp_path / "out" / "evidence.tar.zst"
     file.parent.mkdir()

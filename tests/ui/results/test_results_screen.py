@@ -105,7 +105,7 @@ async def test_the_facts_behind_a_row_are_shown_below(open_results: OpenResults)
         assert "excluded: 1 run: state failed" in text_of(app, "#list-about")
 
 
-async def test_enter_lists_the_runs_with_their_chart_then_opens_one_and_back_finds_the_rows(
+async def test_enter_lists_runs_with_a_chart_then_opens_a_run_and_back_restores_the_rows(
     open_results: OpenResults,
 ) -> None:
     app, _ = open_results()
@@ -156,7 +156,7 @@ async def test_a_filter_keeps_runs_with_all_words_and_escape_ends_it(open_result
         await listed(pilot)
 
 
-async def test_keys_of_one_burst_go_to_the_filter(open_results: OpenResults) -> None:
+async def test_keys_typed_in_one_burst_go_to_the_filter(open_results: OpenResults) -> None:
     app, _ = open_results()
     async with app.run_test(size=SIZE) as pilot:
         await read(pilot)

@@ -12,7 +12,7 @@ from llmb_tui.store.paths import UserPaths
 from llmb_tui.ui.app import LlmbApp
 
 
-async def test_who_looks_away_and_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_clusters_receive_loss_and_return_of_focus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     services = Services(UserPaths(tmp_path / "config", tmp_path / "state"))
     heard: list[bool] = []
     monkeypatch.setattr(services.clusters, "set_focused", heard.append)

@@ -137,7 +137,7 @@ async def test_a_narrow_terminal_shows_every_row_whole(open_jobs: OpenJobs) -> N
         assert sum(column.get_render_width(table) for column in table.ordered_columns) <= table.size.width
 
 
-async def test_an_empty_list_says_how_to_submit_a_run(open_jobs: OpenJobs) -> None:
+async def test_an_empty_list_explains_how_to_submit_a_run(open_jobs: OpenJobs) -> None:
     app, _ = open_jobs(runs=())
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "none yet" in text_of(app, "#list-head"), "the empty list")
@@ -235,7 +235,7 @@ async def test_a_filter_keeps_rows_with_all_words_and_escape_ends_it(open_jobs: 
         assert isinstance(app.screen, JobsScreen)
 
 
-async def test_keys_of_one_burst_go_to_the_filter(open_jobs: OpenJobs) -> None:
+async def test_keys_typed_in_one_burst_go_to_the_filter(open_jobs: OpenJobs) -> None:
     app, _ = open_jobs()
     async with app.run_test(size=SIZE) as pilot:
         await listed(pilot, app, 6)
@@ -245,7 +245,9 @@ async def test_keys_of_one_burst_go_to_the_filter(open_jobs: OpenJobs) -> None:
         assert isinstance(app.screen, JobsScreen)
 
 
-async def test_cancel_asks_and_cancels_the_marked_runs(open_jobs: OpenJobs, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_cancel_confirms_and_cancels_the_marked_runs(
+    open_jobs: OpenJobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cancelled: list[str] = []
     app, services = open_jobs()
     monkeypatch.setattr(services.feed, "cancel", lambda run, _: (cancelled.append(run.id), *run.job_ids)[1:])  # type: ignore[func-returns-value]
@@ -373,7 +375,7 @@ async def test_a_cluster_that_does_not_answer_is_named_and_changes_nothing(open_
         assert services.runs.load("aaa2").job_state == "PENDING"
 
 
-async def test_a_cancel_that_fails_says_why(open_jobs: OpenJobs, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_failed_cancel_reports_the_reason(open_jobs: OpenJobs, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_run: Run, _prompter: object) -> tuple[str, ...]:
         raise LlmbError("scancel failed.", "[/x] denied", "Ask.")
 

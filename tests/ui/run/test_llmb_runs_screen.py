@@ -153,7 +153,7 @@ async def test_the_user_chooses_among_several_clusters(opened: Any, monkeypatch:
         await until(pilot, lambda: cluster.asked == ["eos", "dgx"], "the other one was asked")
 
 
-async def test_without_a_saved_cluster_the_list_says_how_to_add_one(
+async def test_without_a_saved_cluster_the_list_explains_how_to_add_it(
     open_jobs: OpenJobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app, services = open_jobs(runs=())

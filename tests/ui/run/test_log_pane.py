@@ -194,7 +194,7 @@ async def test_keys_typed_in_one_burst_go_to_the_pattern(log: Path) -> None:
         assert app.view.search_pattern == re.compile("ne ", re.IGNORECASE)
 
 
-async def test_n_goes_to_the_next_match_and_capital_n_to_the_previous_one(log: Path) -> None:
+async def test_n_goes_to_the_next_match_and_capital_n_to_the_previous_match(log: Path) -> None:
     app = PaneApp(log)
     async with app.run_test(size=(60, 12)) as pilot:
         await ready(pilot, app, 100)
@@ -304,7 +304,7 @@ async def test_o_shows_the_next_log_and_a_newer_log_does_not_replace_it(tmp_path
         await until(pilot, lambda: app.drawn()[0] == "from the second", "the newest log")
 
 
-async def test_a_newer_log_replaces_the_newest_one(tmp_path: Path) -> None:
+async def test_a_newer_log_replaces_the_shown_newest_log(tmp_path: Path) -> None:
     first, second = tmp_path / "log", tmp_path / "log.1"
     append(first, "from the first\n")
     append(second, "from the second\n")
@@ -584,7 +584,7 @@ async def test_the_end_of_a_flood_does_not_wait_for_the_frame(log: Path, monkeyp
         await until(pilot, lambda: app.drawn()[-1] == "line 119", "all lines are shown")
 
 
-async def test_lines_and_title_are_one_repaint(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_lines_and_title_are_painted_together(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     painted = 0
     refresh = Screen._compositor_refresh
 

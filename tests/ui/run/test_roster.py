@@ -14,7 +14,7 @@ from tests.kit.runs import make_run
 SCRIPT = b"#!/bin/bash\nsleep 600\n"
 
 
-def test_what_slurm_says_is_remembered_and_what_it_does_not_know_stays(tmp_path: Path) -> None:
+def test_job_states_from_slurm_are_saved_and_unknown_jobs_keep_theirs(tmp_path: Path) -> None:
     runs = Runs(UserPaths(tmp_path / "config", tmp_path / "state"))
     with DemoCluster(tmp_path / "cluster", speed=30.0) as demo:
         session = SlurmCluster(demo.profile)

@@ -21,7 +21,7 @@ from tests.kit.pilot import SIZE, text_of, until
 from tests.ui.run.run_states import STATES, log_text
 
 
-async def test_lines_that_come_lay_out_nothing(
+async def test_new_log_lines_cause_no_layout(
     open_run: Callable[..., tuple[App[None], Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = STATES["measuring"]
@@ -49,7 +49,7 @@ async def test_lines_that_come_lay_out_nothing(
     assert drawn == {"RunHeader.draw": 5}
 
 
-async def test_nobody_looks_at_a_log_that_has_not_grown(
+async def test_an_unchanged_log_is_not_read_again(
     open_run: Callable[..., tuple[App[None], Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, told = STATES["measuring"], []

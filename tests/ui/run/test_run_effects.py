@@ -78,7 +78,7 @@ class Leaving(Screen[None]):
         self.query_one("#shown")
 
 
-async def test_a_screen_that_is_being_closed_tells_of_no_defect() -> None:
+async def test_a_screen_that_is_closing_reports_no_internal_error() -> None:
     leaving = Leaving()
     app = Host(lambda: leaving)
     async with app.run_test() as pilot:
@@ -105,7 +105,7 @@ async def test_the_trouble_of_a_thread(error: Exception, why: str) -> None:
     assert why in caught.value.why
 
 
-async def test_who_waits_for_a_stuck_thread_can_be_cancelled_at_once() -> None:
+async def test_a_task_that_waits_for_a_stuck_thread_can_be_cancelled_immediately() -> None:
     began, release, ended = threading.Event(), threading.Event(), threading.Event()
 
     def stick() -> None:
@@ -127,7 +127,7 @@ async def test_who_waits_for_a_stuck_thread_can_be_cancelled_at_once() -> None:
     [(LlmbError("It broke.", "why"), "It broke."), (ValueError("value"), "Internal error (please report).")],
 )
 @pytest.mark.parametrize("agreed", [False, True])
-async def test_what_fails_beside_the_keys_is_said_and_the_screen_stays(
+async def test_a_background_failure_is_reported_and_the_screen_stays(
     error: Exception, words: str, agreed: bool
 ) -> None:
     class Failing(Screen[None]):
@@ -152,7 +152,7 @@ async def test_what_fails_beside_the_keys_is_said_and_the_screen_stays(
 
 
 @pytest.mark.parametrize("node", [RunScreen, JobsScreen, ReportScreen, LogPane, LogView, JobTable])
-def test_every_key_has_an_id_and_says_what_it_does(node: type[DOMNode]) -> None:
+def test_every_key_has_an_id_and_a_description(node: type[DOMNode]) -> None:
     bindings = [binding for binding in node.BINDINGS if isinstance(binding, Binding)]
     assert len(bindings) == len(node.BINDINGS)
     assert all(binding.id and binding.tooltip for binding in bindings)

@@ -313,7 +313,9 @@ async def test_on_a_read_only_cluster_submit_and_withdraw_are_grey(open_run: Ope
         assert "read-only" in text_of(app, RunHeader)
 
 
-async def test_cancel_asks_first_and_no_is_the_default(open_run: OpenRun, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_cancel_needs_a_confirmation_and_no_is_the_default(
+    open_run: OpenRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cancelled: list[str] = []
     app, services = open_run(STATES["measuring"])
     monkeypatch.setattr(services.feed, "cancel", lambda run, _: (cancelled.append(run.id), *run.job_ids)[1:])  # type: ignore[func-returns-value]

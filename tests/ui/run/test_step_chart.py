@@ -88,7 +88,7 @@ def test_a_run_slower_than_its_band_stays_in_view() -> None:
     assert line_row < min(band_rows)
 
 
-def test_without_an_estimate_there_is_no_band_and_the_caption_gives_the_reason() -> None:
+def test_without_an_estimate_the_chart_has_no_band_and_the_caption_the_reason() -> None:
     assert not any("░" in line for line in drawn([(0, 2.0)], expected=None))
     assert expected_caption(None, 60) == "no expected step time"
     estimate = make_run().plan.estimate

@@ -65,14 +65,14 @@ async def test_the_header_names_procedure_jobs_and_results(open_run: Open, llama
         assert len(header(app).splitlines()) == app.screen.query_one(RunHeader).region.height == 3
 
 
-def test_every_job_is_named_before_slurm_was_asked(llama: Run) -> None:
+def test_all_job_ids_are_shown_before_the_first_query(llama: Run) -> None:
     assert job_text(llama, RunState(llama.id)).plain.startswith("jobs 102, 101 (watching 101)")
     one = replace(llama, job_ids=("101",))
     assert job_text(one, RunState(llama.id)).plain.startswith("job 101 ")
     assert job_text(one, RunState(llama.id, job=WATCHED)).plain.startswith("job 101 · RUNNING")
 
 
-def test_the_results_are_the_experiments_folder_or_the_scripts_own(llama: Run) -> None:
+def test_the_results_folder_is_the_experiments_folder_or_the_one_of_the_scripts(llama: Run) -> None:
     assert llama.results == TASK
     assert replace(llama, log=None).results == "/lustre/llmb/published/llama3.1-25.04/experiments"
     grok = upstream_run(make_run(), Selection("grok1", "25.02", "314b", "h100", "bf16", 64), log=None)
@@ -81,7 +81,7 @@ def test_the_results_are_the_experiments_folder_or_the_scripts_own(llama: Run) -
 
 
 @pytest.mark.parametrize(("state", "can"), [("PENDING", True), ("CANCELLED", False)])
-async def test_it_can_be_cancelled_while_any_of_its_jobs_goes_on(
+async def test_a_run_can_be_cancelled_while_any_of_its_jobs_is_active(
     open_run: Open, llama: Run, state: str, can: bool
 ) -> None:
     over = RunState(llama.id, "done", job=replace(WATCHED, state="COMPLETED"), others=(replace(OTHER, state=state),))
@@ -91,7 +91,7 @@ async def test_it_can_be_cancelled_while_any_of_its_jobs_goes_on(
         assert bool(app.screen.check_action("cancel", ())) is can
 
 
-async def test_an_unknown_one_is_asked_about_again_by_itself_until_it_is_known(
+async def test_an_unknown_submission_is_queried_repeatedly_until_it_is_known(
     open_run: Open, llama: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lost = replace(llama, submission="unknown", job_ids=(), log=None, note="launch.sh was started by me@login1.")
@@ -115,7 +115,7 @@ async def test_an_unknown_one_is_asked_about_again_by_itself_until_it_is_known(
         await until(pilot, lambda: screen.run_state is not None, "the watch")
 
 
-async def test_a_cluster_that_does_not_answer_is_not_asked_again_by_itself(
+async def test_a_cluster_that_does_not_answer_is_not_queried_again_automatically(
     open_run: Open, llama: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app, _ = open_run(run=replace(llama, submission="unknown", job_ids=(), note="The answer was lost."))

@@ -73,9 +73,7 @@ async def test_each_run_has_a_row_and_the_suite_has_sums(open_watch: OpenWatch) 
         assert "s: submit" in sums
 
 
-async def test_a_run_that_changes_repaints_its_own_row_alone(
-    open_watch: OpenWatch, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_changed_run_repaints_only_its_row(open_watch: OpenWatch, monkeypatch: pytest.MonkeyPatch) -> None:
     app, services = open_watch()
     async with app.run_test(size=SIZE) as pilot:
         screen = await read(pilot)
@@ -214,7 +212,7 @@ async def test_a_suite_has_a_report_and_an_export(
         assert not list(tmp_path.glob("*.zst"))
 
 
-def test_logs_are_copied_one_after_the_other(open_watch: OpenWatch) -> None:
+def test_logs_are_copied_one_at_a_time(open_watch: OpenWatch) -> None:
     _, services = open_watch()
     progress = services.suites.progress(services.suites.load(SUITE_ID))
     done, running, _, failed, _ = progress.plan.suite.run_ids

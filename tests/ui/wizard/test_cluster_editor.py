@@ -181,7 +181,7 @@ B = ("acct-b", "part-b", "/lustre-b/llmb", "none")
 
 
 @pytest.mark.usefixtures("may_answer")
-async def test_values_filled_in_by_one_host_are_removed_for_another(services: Services) -> None:
+async def test_values_filled_in_for_one_host_are_removed_for_another(services: Services) -> None:
     async with LlmbApp(services).run_test(size=(120, 40)) as pilot:
         form = await _new_cluster(pilot, host="hosta")
         await pilot.press("ctrl+r")

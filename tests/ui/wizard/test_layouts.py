@@ -69,9 +69,7 @@ async def open_list(pilot: Pilot[None]) -> LayoutsDialog:
 
 
 @SIZES
-async def test_the_fields_are_behind_one_key_and_hold_the_recipes_values(
-    services: Services, size: tuple[int, int]
-) -> None:
+async def test_l_opens_the_layout_fields_with_the_recipes_values(services: Services, size: tuple[int, int]) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=size) as pilot:
         wizard = await at_scale(pilot)

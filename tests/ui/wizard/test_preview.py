@@ -218,7 +218,7 @@ def here(wizard: WizardScreen) -> str:
 
 @pytest.mark.usefixtures("measured")
 @pytest.mark.parametrize("size", [(80, 24), (120, 36)], ids=["80x24", "120x36"])
-async def test_runs_on_the_chosen_cluster_have_their_own_row(services: Services, size: tuple[int, int]) -> None:
+async def test_runs_on_the_chosen_cluster_have_a_separate_row(services: Services, size: tuple[int, int]) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=size) as pilot:
         wizard = await at_scale(pilot)

@@ -60,7 +60,7 @@ def test_memory_has_its_verdict() -> None:
 
 
 @pytest.mark.parametrize("width", [47, 68])
-def test_a_step_time_measured_here_has_its_own_row_with_the_runs(width: int) -> None:
+def test_a_step_time_measured_here_has_a_separate_row_with_the_runs(width: int) -> None:
     rows = [row.plain for row in figures(plan(CATALOG, NEMOTRON), HERE, width)]
     text = " ".join(" ".join(rows).split())
     assert "step time 2.67 s published band" in text
@@ -168,7 +168,7 @@ def test_in_a_low_preview_first_the_chart_is_hidden_and_then_the_breakdown() -> 
     assert preview_layout(20, 14, 5, True, 6) == PreviewLayout(True, False, 0, True, False)
 
 
-def test_empty_remarks_take_no_line() -> None:
+def test_empty_remarks_use_no_line() -> None:
     assert preview_layout(32, 14, 5, True, 0) == PreviewLayout(True, True, 12, False, False)
 
 

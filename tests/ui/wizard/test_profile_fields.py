@@ -41,7 +41,7 @@ def test_form_has_every_field_that_a_user_enters() -> None:
 
 
 @pytest.mark.parametrize("profile", [PLAIN, FULL])
-def test_form_texts_give_the_same_profile(profile: SlurmProfile) -> None:
+def test_form_texts_are_read_back_as_the_same_profile(profile: SlurmProfile) -> None:
     assert profile_of(EMPTY, slurm_texts_of(profile)) == profile
 
 

@@ -63,7 +63,7 @@ async def test_question_waits_for_a_pause_of_typing(
             assert (field.value, type(app.screen)) == ("half a word", InputDialog)
 
 
-async def test_question_that_opened_without_focus_takes_the_next_keys(app: LlmbApp) -> None:
+async def test_prompt_that_opens_without_focus_receives_the_next_keys(app: LlmbApp) -> None:
     answers: list[str | None] = []
     asking = threading.Thread(target=lambda: answers.append(app.prompter.answer("Password: ", False)), daemon=True)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -77,7 +77,7 @@ async def test_question_that_opened_without_focus_takes_the_next_keys(app: LlmbA
         await until(pilot, lambda: answers == ["pw"], "the answer")
 
 
-async def test_no_question_is_asked_after_the_end(app: LlmbApp) -> None:
+async def test_no_prompt_opens_after_the_end(app: LlmbApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await loaded(pilot)
     answers: list[object] = []

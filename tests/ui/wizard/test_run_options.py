@@ -79,7 +79,7 @@ async def test_moved_switch_is_on_the_screen(services: Services, size: tuple[int
         assert "NCCL trace – not in this recipe" in text
 
 
-async def test_small_screen_hides_options_until_one_is_on(app: LlmbApp) -> None:
+async def test_small_screen_hides_options_until_one_is_set(app: LlmbApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         wizard = await at_scale(pilot, NEMOTRON)
         assert not wizard.query_one("#extras").display

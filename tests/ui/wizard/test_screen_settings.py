@@ -26,7 +26,7 @@ async def test_keys_follow_the_settings(services: Services) -> None:
         assert isinstance(app.screen, HelpDialog)
 
 
-async def test_a_set_theme_is_shown_and_a_chosen_one_kept(services: Services) -> None:
+async def test_the_configured_theme_is_used_and_a_newly_chosen_theme_saved(services: Services) -> None:
     app = with_settings(services, Settings(theme="nord"))
     async with app.run_test() as pilot:
         assert app.theme == "nord"

@@ -273,7 +273,7 @@ def test_review_names_the_unfinished_step_and_differences() -> None:
     assert "tokenizer" not in said
 
 
-def test_procedure_that_takes_no_token_has_no_warning_of_it() -> None:
+def test_procedure_without_a_token_shows_no_token_warning() -> None:
     said = reviewed(Selection("nemotron4", "25.04", "15b", "h100", "bf16", 16))
     assert "submit" in said
     assert "token" not in said

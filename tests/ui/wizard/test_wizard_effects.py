@@ -123,7 +123,7 @@ def test_install_and_prepare_report_their_outcomes(cluster: Cluster, request_: R
         assert perform_task(task, cluster) == [TaskFailed(request_, name, LOST), TaskEnded(request_, name)]  # type: ignore[arg-type]
 
 
-def test_script_ahead_asks_nothing_and_reports_no_error(cluster: Cluster, request_: RunRequest) -> None:
+def test_preparing_the_script_ahead_neither_prompts_nor_reports_errors(cluster: Cluster, request_: RunRequest) -> None:
     prepared, ended = perform_task(PrepareAhead(request_), cluster)
     assert (type(prepared), ended) == (Prepared, TaskEnded(request_, "prepare ahead"))
     cluster.session.lost = LOST

@@ -135,7 +135,7 @@ async def test_password_is_masked_and_not_stored(services: Services, node: Login
     assert all(PASSWORD.encode() not in file.read_bytes() for top in kept for file in top.rglob("*") if file.is_file())
 
 
-async def test_no_question_is_asked_before_the_user_connects(services: Services, node: LoginNode) -> None:
+async def test_no_prompt_opens_before_the_user_connects(services: Services, node: LoginNode) -> None:
     node.known_hosts.write_text("")
     services.clusters.save(node.profile())
     app = LlmbApp(services)

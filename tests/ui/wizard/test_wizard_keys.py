@@ -386,7 +386,7 @@ async def test_click_chooses_and_stays_at_the_step(app: LlmbApp) -> None:
         assert step_of(pilot) is not StepId.WORKLOAD
 
 
-async def test_the_palette_offers_what_the_keys_do(app: LlmbApp) -> None:
+async def test_the_palette_offers_the_actions_of_the_keys(app: LlmbApp) -> None:
     async with app.run_test(size=SIZE) as pilot:
         wizard = await loaded(pilot)
         titles = [command.title for command in app.get_system_commands(wizard)]
@@ -416,7 +416,7 @@ async def test_disk_screen_opens_from_the_cluster_step(app: LlmbApp) -> None:
         await until(pilot, lambda: again.screen is wizard, "the wizard is back")
 
 
-async def test_run_again_from_the_list_takes_the_runs_answers(app: LlmbApp) -> None:
+async def test_run_again_from_the_list_restores_the_answers_of_the_run(app: LlmbApp) -> None:
     chosen = replace(PLAN.selection, scale=128, steps=60)
     app.services.runs.save(make_run("before", plan=replace(PLAN, selection=chosen), job_state="COMPLETED"))
     async with app.run_test(size=SIZE) as pilot:

@@ -55,7 +55,7 @@ def count_all_calls(monkeypatch: pytest.MonkeyPatch, calls: Counter[str], functi
             count_calls(monkeypatch, calls, module, name)
 
 
-async def test_a_scroll_is_one_frame(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_scroll_is_painted_in_one_frame(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("textual.constants.TEXTUAL_ANIMATIONS", "full")
     app = LlmbApp(services)
     async with app.run_test(size=(80, 24)) as pilot:
