@@ -64,7 +64,7 @@ def train(version: str, folder: Path, launch: dict[str, Any]) -> list[Ended]:
     processes = _start_ranks(version, ranks)
     try:
         # A rank waits forever for a failed one.
-        until(lambda: any(p.poll() for p in processes) or _all_ended(processes), "the ranks have ended")
+        until(lambda: any(p.poll() for p in processes) or _all_ended(processes), "the ranks have ended", 300.0)
     finally:
         for process in processes:
             process.kill()

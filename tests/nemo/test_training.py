@@ -95,7 +95,7 @@ def test_a_setting_that_nemo_cannot_use_ends_it_with_nemos_reason(tmp_path: Path
     parser = StepParser("nemo2")
     assert parser.feed(ended.log.encode()) == []
     assert parser.failure is not None
-    assert parser.failure.line == ended.log.splitlines()[-1]
+    assert ended.log.splitlines()[-1] == f"[rank{parser.failure.rank}]: {parser.failure.line}"
     assert "Error: " in parser.failure.line
 
 
