@@ -48,7 +48,7 @@ _REPEATS: tuple[Column, ...] = (
     Column("of published %", quantity("of_published_pct", percent_digits)),
     Column("low–high s", _low_high),
 )
-"""Columns for repeats. The noise is the deviation between runs; an interval is that of the mean or of a single run."""
+"""Columns for repeats. The noise is the deviation between runs; an interval belongs to the mean or to a single run."""
 
 
 def comparison(
@@ -56,7 +56,7 @@ def comparison(
 ) -> Answer:
     """Runs compared with each other, or with those of another side.
 
-    `changed`: further differences of two runs; `with_texts`: include those of their scripts and files.
+    `changed`: further differences of two runs; `with_texts`: include differences of their scripts and files.
     """
     comparability = compared.comparability
 
@@ -233,4 +233,4 @@ _SIDE: tuple[Column, ...] = (
     Column("restarts", lambda side: side.newest.restarts or None),
     Column("nodes", lambda side: (side.newest.job and side.newest.job.node_list) or None),
 )
-"""Rows of the figures side by side. `loss` and the rows after it are those of the newest run."""
+"""Rows of the figures side by side. `loss` and the rows after it belong to the newest run."""

@@ -50,7 +50,7 @@ def steady_words(steady: SampleStatistics) -> str:
 
 
 def loss_words(words: str, difference: LossDifference | None) -> str:
-    """Course of the loss, and its difference from that of the configuration's first run."""
+    """Course of the loss, and its difference from the configuration's first run."""
     if difference is None:
         return words
     last, largest = two_digits(difference.last_pct, "+"), two_digits(difference.largest_pct)

@@ -40,7 +40,7 @@ RunTable = Literal[
     "suite screen",
 ]
 """A table, named by the output that contains it. `results json`: additional values under `result` in a run's JSON
-object. `rule`: a rule of NVIDIA's tools. Screens insert columns of their own, such as marks, bars and ages."""
+object. `rule`: a rule of NVIDIA's tools. Screens insert further columns: marks, bars and ages."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,7 @@ _NO_DIGEST = "unknown: the container is named by its tag, and the log does not c
 def run_sections(run: ReportedRun, *, level: int = 2, prefix: str = "") -> tuple[Section, ...]:
     """Sections about a run; `prefix` makes the names of its pictures unique in a document about several runs.
 
-    Such a document compares its runs in a section of its own, so that those of a run do not.
+    Such a document has a separate section for the comparison, so the sections of a run have none.
     """
     sections: list[tuple[str, tuple[Block, ...]]] = [
         ("Result", tuple(_result(run, prefix))),

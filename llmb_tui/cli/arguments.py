@@ -51,7 +51,7 @@ class _Parser(argparse.ArgumentParser):
     """Parser whose exit code for wrong usage is 1: argparse's 2 means here that the cluster failed."""
 
     verb = ""
-    """Verb whose flags are added before parsing: adding those of all verbs takes longer than the rest of `--help`."""
+    """Verb whose flags are added before parsing: adding every verb's flags takes longer than the rest of `--help`."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Add the flags of the verb, and parse as argparse does."""

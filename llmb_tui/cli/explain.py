@@ -40,7 +40,7 @@ def explain_verb(arguments: argparse.Namespace) -> int:
 
 
 def _of_run(services: Services, run: Run, arguments: argparse.Namespace) -> Explanation:
-    """Causes by the local copy of a run's log, then by its scheduler. Raises LlmbError if there is no copy."""
+    """Causes by the local copy of a run's log, then by its scheduler. Raises LlmbError without a copy."""
     folder = services.runs.folder(run.id)
     path = folder / newest_copy(folder).name
     try:

@@ -119,7 +119,7 @@ def print_cancel_note(run: Run) -> None:
 
 
 def print_next_steps(run: Run) -> None:
-    """Print what can be done with a run that is not submitted; nothing for other runs."""
+    """Print the next steps for a run that is not submitted; nothing for other runs."""
     if run.submission == "intended":
         print_status(f"Run {run.id} is not submitted. {NEXT_STEPS.format(run.id)}")
 

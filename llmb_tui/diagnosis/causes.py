@@ -1,7 +1,7 @@
 """`CauseFinder`: the causes that a log names for a failure, the most likely first.
 
 A cause leads if it says what broke. Then come, in the order of time, what noticed it, the last words of programs and
-what stopped the run; those of the rank that torchrun names as the first one come before all others. Errors that were
+the reason why the run stopped; causes on the rank that torchrun names first precede all others. Errors that were
 caught or retried come after them, and at the end lines that only say that something ended.
 """
 
@@ -116,7 +116,7 @@ class CauseFinder:
 def _add(
     record: Record, rules: RuleSet, found: dict[tuple[int, str], _Found], first_failures: dict[str, Record]
 ) -> bool:
-    """Add a record to what was found; False if no rule matches it."""
+    """Add a record to `found`; return False if no rule matches it."""
     if record.first_failure_at:
         first_failures.setdefault(record.first_failure_at, record)
     if not rules.may_match(record.text) or (match := rules.match(record.text)) is None:

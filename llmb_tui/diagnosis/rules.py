@@ -36,7 +36,7 @@ def rules(stage: FailureStage) -> RuleSet:
 
 
 def log_rules(stage: FailureStage) -> RuleSet:
-    """The rules of a log of this stage: those of every stage, and its own."""
+    """The rules for a log of this stage: the rules for every stage, then the stage's rules."""
     return _active_rules("any", stage)
 
 

@@ -63,7 +63,7 @@ class Exporter:
         """Write the archive of these runs and suites; it gets its name only after it was read back successfully.
 
         Raises LlmbError (exit code 1) if a run is active, a secret would be included, or the file exists, and LlmbError
-        if the file cannot be written; then there is no file.
+        if the file cannot be written; no file remains then.
         """
         runs = [self._over(run_id) for run_id in dict.fromkeys(run_ids)]
         _refuse_existing(file)

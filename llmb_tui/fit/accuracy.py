@@ -26,7 +26,7 @@ from llmb_tui.plan.step_model import StepModel
 
 
 def accuracy(catalog: Catalog, progress: Callable[[str], None] = lambda _: None) -> dict[str, dict[str, Any]]:
-    """Errors by case: `n`, `mean_pct`, `p90_pct`, `worst_pct`, `coverage_pct` (of the band), and those of `baselines`.
+    """Errors by case: `n`, `mean_pct`, `p90_pct`, `worst_pct`, `coverage_pct` (of the band), and errors of `baselines`.
 
     Takes a second or two. A case for which the catalog has no rows is omitted.
     """
@@ -121,7 +121,7 @@ def _is_in_band(prediction: Prediction) -> bool:
 
 
 def _baseline(predictions: Sequence[Prediction], predict: Baseline) -> dict[str, Any] | None:
-    """Errors of a naive prediction on those of the same rows that it can predict; None if it predicts none."""
+    """Errors of a naive prediction on the rows of a case that it can predict; None if it predicts none."""
     pairs = [
         (seconds, prediction.row.step_time_s)
         for prediction in predictions

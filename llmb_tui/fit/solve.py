@@ -5,7 +5,7 @@ everywhere. Each coefficient has a prior: terms that the rows cannot separate (t
 theirs.
 
 Reasons for the choices: the error of a row is assumed to be 5 %, which is about the difference of two releases of one
-recipe. The priors contain what is known of kernels: they reach half to four fifths of the peak, and most traffic
+recipe. The priors contain known facts about kernels: they reach half to four fifths of the peak, and most traffic
 overlaps with computation. They were set before any row was left out, except for two, which leaving rows out decided.
 The priors of the traffic terms tp, cp, pp and dp were narrowed from 0.3 or 0.2 to 0.1: otherwise the fit finds tensor
 parallel traffic to be free, which would make a layout across nodes look good; the errors stay the same. The output

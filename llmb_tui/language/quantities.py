@@ -59,7 +59,7 @@ def step_time_range(low_s: float, high_s: float) -> str:
 
 
 def seconds(duration_s: float) -> str:
-    """A measured time that is not a step time, such as that of a checkpoint: `12.34 s`."""
+    """A measured time other than a step time, such as a checkpoint's: `12.34 s`."""
     return f"{four_digits(duration_s)} s"
 
 
@@ -131,7 +131,7 @@ def byte_size(size_bytes: float) -> str:
 
 
 def gigabytes(size_gb: float) -> str:
-    """A size in decimal GB, such as that of memory: `60.3 GB`."""
+    """A size in decimal GB, such as a memory size: `60.3 GB`."""
     return byte_size(1e9 * size_gb)
 
 

@@ -40,5 +40,5 @@ def without_secrets(text: str) -> str:
 
 
 def hidden_value(name: str, value: str) -> str:
-    """Value of a variable for display: `HIDDEN` if its name is that of a secret; secrets in other values are hidden."""
+    """Value of a variable for display: `HIDDEN` for a secret's name; secrets in other values are hidden."""
     return HIDDEN if value and _IS_NAME.fullmatch(name) else without_secrets(value)

@@ -26,8 +26,8 @@ mkdir -p "$(dirname "$HOME/$2")" && chmod 700 "$HOME/$1" "$(dirname "$HOME/$2")"
 def give_secret(session: Session, secret_id: str, typed: str | None, *, keep: bool) -> str:
     """Put a secret on the cluster: the typed one, or else the keyring's; with `keep`, also store it in the keyring.
 
-    Returns a sentence about where it is now and, if it should be but is not in the keyring, why. Raises LlmbError
-    (exit code 1) for an invalid secret, LlmbError if it cannot be written, and the errors of `Session.run`.
+    Returns a sentence with its storage place and, if the keyring should have it and does not, the reason. Raises
+    LlmbError (exit code 1) for an invalid secret, LlmbError if it cannot be written, and the errors of `Session.run`.
     """
     secret = secret_of(secret_id, typed) if typed is not None else _from_keyring(secret_id)
     where = f"The {TITLES[secret.id]} is in {put_secret(session, secret)}, readable only by you."

@@ -173,7 +173,7 @@ def _secrets(cluster: RunaiCluster, needs: RunaiNeeds, project: Project) -> Iter
     try:
         credentials = cluster.retry_after_disconnect(lambda: cluster.api.credentials(project.id))
     except ApiError as error:
-        yield _unknown("pull-secret", "Credentials", "those of the profile", error)
+        yield _unknown("pull-secret", "Credentials", "the profile's credentials", error)
         return
     for check, title, name in wanted:
         if not name:

@@ -36,7 +36,7 @@ class LlmbApp(FailureDialogs):
     ALLOW_IN_MAXIMIZED_VIEW = "KeyBar"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
-            "question_mark", "keys", "Help", key_display="?", id="app.help", tooltip="Show the keys and what they do"
+            "question_mark", "keys", "Help", key_display="?", id="app.help", tooltip="Show the keys and their effects"
         ),
         Binding("q", "quit", "Quit", show=False, id="app.quit", tooltip="Quit the program; runs on clusters continue"),
     ]

@@ -1,7 +1,7 @@
 """`copy`: send text to the clipboard through the terminal (OSC 52), and through a tool of the desktop if available.
 
 OSC 52 also works over SSH and in tmux, but Terminal.app ignores it. The tool works there, but only on this machine.
-Neither reports success, so the message says what was sent, not what arrived.
+Neither reports success, so the message confirms sending, not arrival.
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@ from textual.widget import Widget
 def forget_size(widget: Widget) -> None:
     """Make the next layout measure the widget again.
 
-    If a layout ran while another one was due, Textual keeps the size that it measured, even if the widget has changed.
+    If a layout ran while a second layout was due, Textual keeps the size that it measured, even if the widget has
+    changed.
     """
     widget._box_model_cache.clear()
 

@@ -41,7 +41,7 @@ def _subclasses(kind: type[DOMNode]) -> Iterator[type[DOMNode]]:
 
 
 def _bindings(node: type[DOMNode]) -> Iterator[Binding]:
-    """Bindings that the class itself defines, without those of its bases."""
+    """Bindings that the class itself defines, without inherited ones."""
     for item in vars(node).get("BINDINGS", ()):
         if isinstance(item, Binding):
             yield item

@@ -88,7 +88,7 @@ def _slow_signs(log: TrainingLog) -> tuple[str, ...]:
 def plan_in(catalog: Catalog, text: str) -> Plan:
     """Plan from the text of the file that our script leaves next to a log, by the current presets. The text is remote.
 
-    Raises LlmbError (exit code 1) for a text that is no such file, or that names something no preset has.
+    Raises LlmbError (exit code 1) for an invalid text, and for names that no preset has.
     """
     try:
         document: Any = json.loads(text)

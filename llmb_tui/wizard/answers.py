@@ -58,7 +58,7 @@ class Answers:
 def answers_from_selection(
     selection: Selection, cluster: str | None = None, procedure: ProcedureId = DEFAULT_PROCEDURE
 ) -> Answers:
-    """Convert a selection to the answers that lead to it, so that the user continues where they stopped."""
+    """Convert a selection to the answers that lead to it, so that the user can continue."""
     return Answers(
         recipe=f"{selection.workload}@{selection.release}",
         size=selection.size,
@@ -90,7 +90,7 @@ def answer(answers: Answers, field: str, value: str) -> Answers:  # noqa: PLR091
     """Set one answer: the value of a choice, or the text that was typed. An empty value removes the answer.
 
     `field` is a name in `FIELDS`, `scaling`, `procedure`, `cluster` or `layout`. The value of `workload` is
-    `recipe/size`, and that of `layout` the whole layout as `layout_text` writes it.
+    `recipe/size`, and the answer `layout` is the whole layout as `layout_text` writes it.
     """
     match field:
         case "workload":

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A field has a new value: that of a choice, or the typed text. An empty value removes the answer."""
+    """A field has a new value: a choice's value, or the typed text. An empty value removes the answer."""
 
     field: str
     """A field name as in `answers.answer`."""

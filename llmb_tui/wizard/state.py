@@ -80,13 +80,13 @@ class Proposal:
     selection: Selection | None
     """None while a typed value is invalid."""
     plan: Plan | None
-    """The plan; its problems include those of the chosen launch method."""
+    """The plan; its problems include the chosen launch method's."""
     usual: Plan | None
     """The plan of the same selection with the recipe's layout; the plan itself if there are no manual overrides."""
     request: RunRequest | None
     """None without a cluster or a plan."""
     previews: Mapping[ProcedureId, LaunchPreview]
-    """Preview of the chosen launch method; at Scale, options that of each launch method."""
+    """Preview of the chosen launch method; at Scale, options the previews of all launch methods."""
 
     @property
     def launch(self) -> LaunchPreview:
@@ -196,7 +196,7 @@ class WizardState:
     checked_early: frozenset[ObjectionKey] = frozenset()
     """Scopes for which the checks of the other launch methods have finished; they are not repeated."""
     probed: frozenset[str] = frozenset()
-    """Names of clusters that did not answer a probe. Only the user starts another one."""
+    """Names of clusters that did not answer a probe. Only the user starts a new probe."""
     in_front: bool = True
     """Whether the wizard's screen is the active one."""
 

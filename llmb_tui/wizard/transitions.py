@@ -58,7 +58,7 @@ def with_step_confirmed(state: WizardState) -> WizardState:
 
 
 def go_to_step(state: WizardState, step: StepId) -> Change:
-    """Show a step, and start what it needs."""
+    """Show a step, and start its tasks."""
     state = replace(state, step=step)
     cluster = state.cluster
     if step is StepId.SCALE:
@@ -130,7 +130,7 @@ def _preparable(state: WizardState) -> RunRequest | None:
 
 
 def ask_to_submit(state: WizardState) -> Change:
-    """Ask for confirmation of the submission, or show what is missing; make the script if there is none."""
+    """Ask for confirmation of the submission, or show the first obstacle; make the script if it is missing."""
     cluster = state.cluster
     if cluster.launched is not None:
         return state, (
@@ -162,5 +162,5 @@ def reload(state: WizardState) -> tuple[effects.Effect, ...]:
 
 
 def prepend_effects(first: tuple[effects.Effect, ...], change: Change) -> Change:
-    """Put effects before those of a change."""
+    """Put effects before the change's effects."""
     return change[0], (*first, *change[1])

@@ -144,7 +144,7 @@ def _run_again(state: WizardState, run: Run) -> Change:
 def _rerun_message(state: WizardState, run: Run) -> tuple[str, Literal["information", "warning"]]:
     """Message and severity about a run whose settings were copied: name a setting that could not be copied."""
     if state.proposal.profile is None:
-        return f"Settings of run {run.id}, but cluster {run.cluster} is no longer saved. Choose another one.", "warning"
+        return f"Settings of run {run.id}, but cluster {run.cluster} is no longer saved. Choose a cluster.", "warning"
     if state.procedure != run.procedure:
         names = [state.rules.procedures[name].title for name in (run.procedure, state.procedure)]
         return f"Settings of run {run.id}, but launched by {names[1]} instead of {names[0]}.", "warning"
@@ -208,7 +208,7 @@ def _with_results(state: WizardState, event: events.OwnResultsRead) -> WizardSta
 
 
 def _task_event(state: WizardState, event: events.TaskEvent) -> Change:  # noqa: PLR0911 - a case for each event
-    """Handle news of a task. News of an earlier request changes only what does not depend on the request."""
+    """Handle news of a task. News of an earlier request changes only state that does not depend on the request."""
     present, cluster = state.concerns(event.request), state.cluster
     match event:
         case events.ConnectionChanged():

@@ -32,7 +32,7 @@ def chart_rows(
     """The chart as `height` rows of parts; the parts of a row are exactly `width` cells together.
 
     `size` is (width, height) in cells. Each kind of mark has its own character, so that no colour is needed. The point
-    with the name `this` has a mark of its own, with its value. `local`: times are in the local zone, else in UTC.
+    with the name `this` has a special mark and its value. `local`: times are in the local zone, else in UTC.
     """
     if this:
         chart = _with_this(chart, this)
@@ -115,7 +115,7 @@ def _draw_rules(canvas: Canvas, chart: Chart, scale: Scale, glyphs: Glyphs) -> N
 
 
 def _label_rules(canvas: Canvas, chart: Chart, scale: Scale, free: Sequence[str]) -> None:
-    """Write labels: of a level at its end, of an upright next to its top, or where there is room."""
+    """Write labels: a level line's at its end, an upright line's next to its top, or in the nearest free place."""
     width = len(canvas[0])
     for rule in chart.rules:
         text, kind = f" {rule.label} ", _KINDS[rule.role]
@@ -165,7 +165,7 @@ def _label_points(canvas: Canvas, chart: Chart, series: Series, scale: Scale, fr
 
 
 def _write(canvas: Canvas, places: Sequence[tuple[int, int]], text: str, kind: CellKind, free: Sequence[str]) -> None:
-    """Write a text at the first (row, column) of `places` where it covers only `free` characters."""
+    """Write a text at the first (row, column) of `places` that has only `free` characters below the text."""
     for row, column in places:
         if 0 <= row < len(canvas) and column >= 0 and column + len(text) <= len(canvas[0]):
             covered = canvas[row][column : column + len(text)]

@@ -122,7 +122,7 @@ def _bands(chart: Chart, frame: _Frame) -> Iterator[str]:
 
 
 def _rules(chart: Chart, frame: _Frame) -> Iterator[str]:
-    """Reference lines. The label of a level line is at its right, that of an upright line next to its upper end."""
+    """Reference lines. A level line has its label at the right, an upright line at the upper end."""
     for rule in chart.rules:
         line = f"M{frame.left:.1f} {frame.up(rule.at):.1f}H{frame.right:.1f}"
         if rule.upright:

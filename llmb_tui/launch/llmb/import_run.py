@@ -60,7 +60,7 @@ def importable_runs(catalog: Catalog, runs: Runs, cluster: str, jobs: Sequence[L
 def list_importable_runs(
     session: Session, catalog: Catalog, runs: Runs, job_id: str | None = None
 ) -> tuple[ImportableRun, ...]:
-    """The newest runs of llmb-run on a cluster, or those of one job. Raises LlmbError if it cannot be queried."""
+    """The newest runs of llmb-run on a cluster, or the runs of one job. Raises LlmbError if it cannot be queried."""
     profile = session.profile
     roots = [install.root for install in find_installs(session, profile.install_dir).installs]
     return importable_runs(catalog, runs, profile.name, list_runs(session, roots, job_id))

@@ -95,7 +95,7 @@ class ProfileForm(Vertical, Generic[P, O]):
 
     @on(Input.Changed)
     def forget_other_cluster(self) -> None:
-        """Drop the offers or the error of a cluster when the user enters another one."""
+        """Drop the offers or the error of a cluster when the user enters a different cluster."""
         if self._status_reach not in (None, self.reach):
             self.forget()
             self.say(NOT_READ)

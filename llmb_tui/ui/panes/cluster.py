@@ -114,13 +114,13 @@ def variable_questions(variables: SiteVariables) -> tuple[tuple[Content, Mapping
         questions.append((lines(head, *values, line((cost, MUTED))), dict(variables.network)))
     for variable, value in variables.paths:
         head = line(f"Add the {variable} of a login shell to every job on ", (name, "bold"), "?")
-        warning = line(("It also applies in the container, where it may replace libraries.", "$text-warning"))
+        warning = line(("It also applies in the container and may replace libraries there.", "$text-warning"))
         questions.append((lines(head, line(f"  {value}"), warning), {variable: value}))
     return tuple(questions)
 
 
 def check_parts(check: Check) -> tuple[Paragraph, ...]:
-    """Paragraphs of a check: what was found and, unless it passed, what is needed and the fix."""
+    """Paragraphs of a check: the found value and, unless it passed, the required value and the fix."""
     label = check_label(check.status)
     word, style = "" if check.status == "ok" else f"{label.word}: ", STYLES[label.tone]
     head = (line(state_mark(label), (f"{check.title:<{_TITLE}}", "bold")), line((word, style), check.found))

@@ -82,7 +82,7 @@ def _unknown(state: WizardState) -> str:
     if cluster.link != "connected":
         return "connecting …" if cluster.link == "connecting" else "Connect to the cluster first (step 4)."
     if cluster.tasks & {"probe", "install"}:
-        return "checking what is installed …"
+        return "checking the installation …"
     return f"The install has not been checked. {read_only_reason(state) or 'enter: install'} · c at step 4: check again"
 
 

@@ -296,7 +296,7 @@ class LaunchLine(Paragraphs):
 
 
 def launch_parts(launch: Launch, now: float, other: bool) -> tuple[Paragraph, ...]:
-    """Duration of a submission, its run if that is another one, and the last line of its output.
+    """Duration of a submission, its run if that differs, and the last line of its output.
 
     `now`: monotonic time.
     """

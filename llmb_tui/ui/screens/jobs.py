@@ -91,7 +91,7 @@ o lists runs that NVIDIA's llmb-run started, S lists suites."""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "peek", "Peek", id="jobs.peek", tooltip="Show the last lines of the run's log"),
         # With priority: the letters of `/word`, typed in one burst, go to the filter.
-        Binding("slash", "filter", "Filter", id="jobs.filter", tooltip="Show runs with these words", priority=True),
+        Binding("slash", "filter", "Find", id="jobs.filter", tooltip="Show runs with these words", priority=True),
         Binding("x", "mark", "Mark", id="jobs.mark", tooltip="Mark the run for cancelling"),
         Binding("c", "cancel", "Cancel", id="jobs.cancel", tooltip="Cancel or withdraw the marked runs"),
         Binding("n", "note", "Note", id="jobs.note", tooltip="Add a note and tags to the run"),

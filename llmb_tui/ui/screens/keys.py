@@ -40,7 +40,7 @@ class KeysDialog(Dialog[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+t", "test", "Test", id="keys.test", tooltip="Test the API key on the cluster"),
         Binding("ctrl+o", "use_keyring", "Use keyring", id="keys.keyring", tooltip="Use the API key from the keyring"),
-        # Not ctrl+x, which cuts text in the field: there is no question before an API key is removed.
+        # Not ctrl+x, which cuts text in the field: an API key is removed without a question.
         Binding("ctrl+r", "remove", "Remove", id="keys.forget", tooltip="Remove the API key from cluster and keyring"),
     ]
 

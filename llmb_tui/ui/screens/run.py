@@ -381,7 +381,7 @@ Leaving this screen only stops watching; the job continues."""
         return [*((name, self._folder / name) for name in names), ("script", self._folder / "script.sh")]
 
     def _is_active(self, run: Run) -> bool:
-        """Whether the watched job or another one of the run is active."""
+        """Whether any job of the run is active."""
         others = self.run_state.others if self.run_state is not None else ()
         return bool(run.job_ids) and not (self._has_ended() and all(other.finished for other in others))
 

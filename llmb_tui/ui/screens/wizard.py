@@ -444,7 +444,7 @@ Tab and shift+tab go from field to field, and to texts that scroll."""
         await self._perform(task)
 
     async def _perform(self, task: effects.ClusterTask) -> None:
-        """Perform a task in a thread; events of a probe that another one has replaced are dropped."""
+        """Perform a task in a thread; events of a replaced probe are dropped."""
         from llmb_tui.ui.wizard_effects import perform
 
         worker = get_current_worker()

@@ -81,7 +81,7 @@ class KeyBar(Widget):
         self.hovered = None
 
     def watch_keys(self) -> None:
-        """Forget the hovered key: another one may be under the mouse now."""
+        """Forget the hovered key: the mouse may be over a different key now."""
         self.hovered = None
 
     def watch_hovered(self, hovered: ShownKey | None) -> None:

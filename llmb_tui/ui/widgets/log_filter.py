@@ -13,7 +13,7 @@ _FIND_LINES = 200
 
 
 class LogFilter:
-    """Numbers of the matching lines, 8 bytes each. One thread may call `refresh` while another one reads."""
+    """Numbers of the matching lines, 8 bytes each. One thread may call `refresh` while a second thread reads."""
 
     def __init__(self, index: LogIndex, pattern: re.Pattern[str]) -> None:
         self.pattern = pattern

@@ -354,7 +354,7 @@ class LogPane(Vertical):
 
     @property
     def _lines(self) -> LogIndex | LogFilter:
-        """Lines to show: those of the filter, of the end, or of the whole file."""
+        """Lines to show: the matching lines, the last lines, or the whole file."""
         return self._filter or self._tail or self._index
 
     def _read_files(self) -> None:

@@ -27,7 +27,7 @@ def _progress_bar(row: RunRow) -> Cell:
 
 
 def screen_columns(table: RunTable, clock: Callable[[], float] | None = None) -> list[Column]:
-    """Return the columns of a list of runs: those of `run_columns`, a bar after the steps, and an age before the note.
+    """Return the columns of a list of runs: the `run_columns`, a bar after the steps, and an age before the note.
 
     `clock` returns Unix time; without it there is no age.
     """

@@ -47,7 +47,7 @@ def test_unreadable_install_shows_reason_and_fix() -> None:
     read_only = state_at(StepId.INSTALL, selection, replace(EOS, read_only=True), cluster=failed)
     assert "enter: install" not in words(progress(read_only))
     probing = state_at(StepId.INSTALL, selection, cluster=replace(failed, tasks=frozenset({"probe"})))
-    assert words(progress(probing)) == "checking what is installed …"
+    assert words(progress(probing)) == "checking the installation …"
 
 
 def test_overridden_variable_is_shown_with_both_values() -> None:
