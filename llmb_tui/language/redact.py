@@ -1,44 +1,73 @@
-"""`without_secrets` hides the parts of a text that look like a key, a token or a password. Pure.
+"""`without_secrets` hides the parts of a text that are secrets or look like one; `server_words` cleans servers' words.
 
-This program writes no secrets and refuses a profile that has one. Runs and files of other programs can have them.
+This program writes no secrets and refuses a profile that has one. Servers, and runs and files of other programs, can
+have them.
 """
 
 from __future__ import annotations
 
+import base64
+import json
 import re
+from urllib.parse import quote
 
-TOKENS = {
-    "a Hugging Face token": r"(?:hf|api_org)_[A-Za-z0-9]{16,}",
-    "an NVIDIA API key": r"nvapi-[A-Za-z0-9_-]{16,}",
-    # An older NGC key, in base64.
-    "an NGC API key": r"(?<![A-Za-z0-9+/=])[A-Za-z0-9+/]{82,84}={0,2}(?![A-Za-z0-9+/=])",
-    "a JSON web token": r"eyJ[A-Za-z0-9_-]{8,2000}\.[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]+",
-    "an AWS key": r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
-    "a GitHub or GitLab token": r"(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_\w{22,}|glpat-[\w-]{20,})",
-    "a key of a web service": r"\b(?:sk-[\w-]{20,}|xox[abp]-[\w-]{12,})",
-}
-"""Regular expressions by the kind of secret that they match; ASCII, so that they also work on bytes."""
+from llmb_tui.language.secret_forms import find_secrets
+from llmb_tui.language.text import clean
+
 HIDDEN = "[hidden]"
-_NAME = r"[A-Za-z0-9_]*(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_?KEY|CREDENTIALS?)"
-_SHAPES = (
-    *TOKENS.values(),
-    r"(?<=\b[Bb]earer )[A-Za-z0-9._~+/=-]{20,}",
-    r"(?<=://)[^\s/:@]+:[^\s/@]+(?=@)",
-    r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\Z)",
-)
-_ANY = re.compile("|".join(_SHAPES))
-# The value of a variable or a key with such a name. A reference to another variable and a path are no secrets.
-_NAMED = re.compile(
-    rf"(?i)\b({_NAME}[\"']?[ \t]*[=:][ \t]*)(\"[^\"$\n][^\"\n]*\"|'[^'\n]+'|[^\s\"'$;&|,/][^\s\"';,]{{3,}})"
-)
-_IS_NAME = re.compile(rf"(?i){_NAME}")
+SHORTEST = 4
+"""Characters of the shortest known secret that is searched for: a shorter one occurs in ordinary words."""
+_LONGEST_READ = 1 << 16
+_IS_SECRET_NAME = re.compile(r"(?i)\w*(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|API_?KEY|ACCESS_?KEY|CREDENTIALS?)")
+_known: set[str] = set()
+
+
+def remember_secret(value: str) -> None:
+    """Hide this value from now on in all words of servers: it was sent to one, which may repeat it."""
+    if len(value) >= SHORTEST:
+        _known.add(value)
+
+
+def remembered_secrets() -> tuple[str, ...]:
+    """All values of `remember_secret`."""
+    return tuple(_known)
+
+
+def written_forms(value: str) -> set[str]:
+    """Ways in which a value may be written: plain, in JSON, in an address, and in the base64 of Kubernetes."""
+    json_text = json.dumps(value)[1:-1]
+    return {
+        value,
+        json_text,
+        json_text.replace("/", r"\/"),
+        quote(value, ""),
+        base64.b64encode(value.encode()).decode(),
+    }
 
 
 def without_secrets(text: str) -> str:
-    """Replace each secret in a text by `HIDDEN`."""
-    return _NAMED.sub(rf"\1{HIDDEN}", _ANY.sub(HIDDEN, text))
+    """Replace each secret in a text, by its form or because it is remembered, by `HIDDEN`."""
+    for value in sorted(_known, key=len, reverse=True):
+        for written in written_forms(value):
+            text = text.replace(written, HIDDEN)
+    data = text.encode(errors="surrogatepass")
+    parts, end = list[bytes](), 0
+    for secret in sorted(find_secrets(data)):
+        if secret.end > end:
+            parts += [data[end : secret.start], HIDDEN.encode()] if secret.start >= end else []
+            end = secret.end
+    return b"".join((*parts, data[end:])).decode(errors="surrogatepass") if end else text
+
+
+def server_words(text: str, longest: int = 4000) -> str:
+    """Words of a server or of a program there, for a message: clean, without secrets, and not too long.
+
+    All such words go through this function before they are shown, stored or put into an error.
+    """
+    words = without_secrets(clean(text[:_LONGEST_READ])).strip()
+    return words if len(words) <= longest else f"{words[: longest - 1]}…"
 
 
 def hidden_value(name: str, value: str) -> str:
     """Value of a variable for display: `HIDDEN` for a secret's name; secrets in other values are hidden."""
-    return HIDDEN if value and _IS_NAME.fullmatch(name) else without_secrets(value)
+    return HIDDEN if value and _IS_SECRET_NAME.fullmatch(name) else without_secrets(value)

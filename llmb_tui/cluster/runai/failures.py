@@ -7,6 +7,7 @@ from typing import Any
 
 from llmb_tui.cluster.cluster import SchedulerError
 from llmb_tui.cluster.runai.https import Response
+from llmb_tui.language.redact import server_words
 from llmb_tui.language.text import short_line
 
 _LONGEST_WORDS = 400
@@ -33,7 +34,7 @@ def refusal(server: str, action: str, answer: Response) -> ApiError:
     elif 300 <= status < 400:
         what = f"Could not {action}: {server} redirects to another address."
         fix = "If the other address is yours, use it as the base URL. Nothing was sent there."
-        words = short_line(answer.headers.get("location", "")) or words
+        words = short_line(server_words(answer.headers.get("location", ""))) or words
     elif status >= 500:
         what, fix = f"{server} failed to {action}.", "Try again later; if it fails again, ask its administrators."
     return ApiError(status, what, f"It answered: {words} (HTTP {status})" if words else f"HTTP {status}.", fix)
@@ -65,12 +66,13 @@ def is_own(answer: Response) -> bool:
 
 
 def words_of(answer: Response) -> str:
-    """Error message of the server, clean and shortened; empty if it sent none."""
+    """Error message of the server, clean, without secrets and shortened; empty if it sent none."""
     document = _document(answer)
     issues = document.get("complianceIssues")
     details = [issue.get("details") for issue in issues if isinstance(issue, dict)] if isinstance(issues, list) else []
     parts = [document.get("message"), document.get("details"), *details]
-    return short_line(" · ".join(part for part in parts if isinstance(part, str) and part), _LONGEST_WORDS)
+    words = " · ".join(part for part in parts if isinstance(part, str) and part)
+    return short_line(server_words(words), _LONGEST_WORDS)
 
 
 def _document(answer: Response) -> dict[str, Any]:

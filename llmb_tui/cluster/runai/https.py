@@ -24,7 +24,8 @@ from urllib.parse import unquote, urlsplit
 from llmb_tui.cluster.failures import AnswerTooLongError, DeadlineError, DisconnectedError, UnreachableError
 from llmb_tui.cluster.tcp import connect_tcp
 from llmb_tui.errors import LlmbError
-from llmb_tui.language.text import clean_line, plural
+from llmb_tui.language.redact import remember_secret, server_words
+from llmb_tui.language.text import clean_line, plural, short_line
 from llmb_tui.store.paths import expand_user
 
 _PIECE = 1 << 16
@@ -144,7 +145,7 @@ class HttpsServer:
 
     def cut(self, error: Exception) -> DisconnectedError:
         """Make the error for a connection that broke after the request was sent."""
-        why = f"{clean_line(str(error)) or type(error).__name__}."
+        why = f"{_words(error) or type(error).__name__}."
         return DisconnectedError(f"The connection to {self.name} broke.", why, "The program tries again.")
 
     def _too_late(self) -> DeadlineError:
@@ -175,6 +176,7 @@ class HttpsServer:
         if proxy.scheme != "http":
             raise self._no_proxy(f"This program does not support {clean_line(proxy.scheme)} proxies, only http.")
         connection = _Connection(host, port, self._context, self._server_name, ends)
+        remember_secret(unquote(proxy.password or ""))
         login = f"{unquote(proxy.username or '')}:{unquote(proxy.password or '')}".encode()
         words = f"Basic {base64.b64encode(login).decode()}"
         connection.set_tunnel(self.host, self._port, {"Proxy-Authorization": words} if proxy.username else {})
@@ -187,7 +189,7 @@ class HttpsServer:
     def _unreachable(self, error: Exception) -> LlmbError:
         through = f" through the proxy of the {self._proxy_source}" if self._proxy else ""
         what = f"{self.name} cannot be reached{through}."
-        words = clean_line(getattr(error, "strerror", None) or str(error)) or type(error).__name__
+        words = getattr(error, "strerror", None) or _words(error) or type(error).__name__
         if isinstance(error, ssl.SSLCertVerificationError):
             return _untrusted(self.name, error)
         if isinstance(error, TimeoutError):
@@ -373,6 +375,11 @@ def _untrusted(name: str, error: ssl.SSLCertVerificationError) -> WrongServerErr
         fix = "In the URL, use the host name of the certificate."
     why = f"{clean_line(error.verify_message).rstrip('.')}."
     return WrongServerError(f"The certificate of {name} is not trusted.", why, fix)
+
+
+def _words(error: Exception) -> str:
+    """Message of an error, which may quote the server."""
+    return short_line(server_words(str(error)))
 
 
 def bundle_of() -> str | None:

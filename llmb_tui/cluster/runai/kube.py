@@ -23,6 +23,7 @@ from llmb_tui.cluster.runai.https import HttpsServer, Reply, tls_context
 from llmb_tui.cluster.runai.secret import VARIABLE
 from llmb_tui.cluster.yaml_text import YamlError, yaml_of
 from llmb_tui.language.quantities import duration
+from llmb_tui.language.redact import remember_secret, server_words
 from llmb_tui.language.text import clean_line, short_line
 from llmb_tui.store.paths import expand_user
 
@@ -167,6 +168,7 @@ class Kube:
         token = token or _text(self._user, "token")
         if not token.isprintable() or not token.isascii():
             raise KubeconfigError(self._path, "Its token is invalid.")
+        remember_secret(token)
         return token
 
     def _credentials(self, *, renew: bool) -> dict[str, Any]:
@@ -213,7 +215,7 @@ class Kube:
                 words = getattr(error, "strerror", None) or "it is not a program"
                 why = f"The program {name} cannot be started: {words}."
                 raise KubeconfigError(
-                    self._path, why, f"Install it. {short_line(_text(plugin, 'installHint'))}"
+                    self._path, why, f"Install it. {short_line(server_words(_text(plugin, 'installHint')))}"
                 ) from error
             except subprocess.TimeoutExpired:
                 why = f"The program {name} gave no login within {duration(_PLUGIN_S)}."
@@ -226,7 +228,7 @@ class Kube:
         except (ValueError, KeyError, TypeError):
             status = None
         if not isinstance(status, dict):
-            words = short_line(stderr.decode(errors="replace").strip().rpartition("\n")[2])
+            words = short_line(server_words(stderr.decode(errors="replace").strip().rpartition("\n")[2]))
             why = f"The program {name} gave no login: {words or f'exit code {code}'}."
             raise KubeconfigError(self._path, why, _LOG_IN)
         return status

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import threading
 import time
@@ -14,8 +13,11 @@ from llmb_tui.cluster.failures import AuthenticationError, LoginNeededError, Unr
 from llmb_tui.cluster.runai.failures import is_own, malformed, refusal, words_of
 from llmb_tui.cluster.runai.https import Response
 from llmb_tui.errors import LlmbError
+from llmb_tui.language.redact import remember_secret
 
 _MARGIN_S = 60.0
+_LONGEST_S = 86400.0
+"""A token is renewed at least once a day, whatever lifetime the server states."""
 _AGAIN_S = 10.0
 """Seconds until a failed renewal is tried again while the old token is valid."""
 _ACTION = "log in"
@@ -76,13 +78,14 @@ class Token:
         if self._refused is not None and self._refused[0] == secret:
             raise self._refused[1]
         self._refused = None
+        remember_secret(secret)
         answer = self._grant({"grantType": "app_token", "appID": self._app_id, "appSecret": secret}, ends)
         if answer.status == 400:
             body = {"grantType": "client_credentials", "clientID": self._app_id, "clientSecret": secret}
             answer = self._grant(body, ends)
         # A proxy or an address filter also sends 400 and 403, which does not concern the secret.
         if answer.status == 401 or (answer.status in (400, 403) and is_own(answer)):
-            words = words_of(answer).replace(secret, "…")
+            words = words_of(answer)
             wrong = AuthenticationError(
                 f"{self._server} does not accept {self._app_id} with this secret.",
                 f"It answered: {words} (HTTP {answer.status})" if words else f"HTTP {answer.status}.",
@@ -96,6 +99,7 @@ class Token:
                 error.fix = "Check the VPN, the proxy and the base URL: another server may answer in its place."
             raise error
         self._value, lifetime_s = _granted(self._server, answer)
+        remember_secret(self._value)
         asked_at = time.monotonic()
         self._ends_at = asked_at + lifetime_s
         self._renew_at = self._ends_at - min(_MARGIN_S, lifetime_s / 4)
@@ -103,19 +107,35 @@ class Token:
 
 def _granted(server: str, answer: Response) -> tuple[str, float]:
     """Parse the token and its lifetime, seconds; by its own times, not by this clock, if the answer has no lifetime."""
-    try:
-        document: Any = json.loads(answer.body)
-        token = document["accessToken"]
-        if not (isinstance(token, str) and token.isascii() and token.isprintable() and token):
-            raise ValueError
-    except (ValueError, KeyError, TypeError):
+    document = _object(answer.body)
+    token = document.get("accessToken")
+    if not (isinstance(token, str) and token.isascii() and token.isprintable() and token):
         # The error does not quote the answer, which may contain the token.
-        raise malformed(server, _ACTION, "The answer has no token") from None
-    if isinstance(lifetime := document.get("expiresIn"), int) and lifetime > 0:
-        return token, lifetime
+        raise malformed(server, _ACTION, "The answer has no token")
+    return token, _seconds(document.get("expiresIn")) or _seconds(_stated_lifetime(token)) or _MARGIN_S
+
+
+def _stated_lifetime(token: str) -> object:
+    """Lifetime by the times in a JSON web token; None without them."""
+    parts = token.split(".")
     try:
-        body = token.split(".")[1]
-        claims: Any = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
-        return token, max(1.0, float(claims["exp"]) - float(claims["iat"]))
-    except (IndexError, KeyError, TypeError, ValueError, binascii.Error):
-        return token, _MARGIN_S
+        claims = _object(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+        return max(1.0, claims["exp"] - claims["iat"])
+    except (IndexError, KeyError, TypeError, ValueError, ArithmeticError):
+        return None
+
+
+def _object(text: bytes) -> dict[str, Any]:
+    """Parse a JSON object; empty if the text is none."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _seconds(value: object) -> float:
+    """A number of seconds, at most `_LONGEST_S`; 0.0 if the value is not a positive number."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
+        return 0.0
+    return float(min(value, _LONGEST_S))

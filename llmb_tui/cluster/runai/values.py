@@ -12,6 +12,7 @@ from pydantic.alias_generators import to_camel
 
 from llmb_tui.cluster.job import Job
 from llmb_tui.diagnosis.rules import rules
+from llmb_tui.language.redact import server_words
 from llmb_tui.language.text import clean_line
 
 WorkloadKind = Literal["distributed", "trainings"]
@@ -38,7 +39,13 @@ def _unix(value: object) -> float:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
+def _without_secrets(value: object) -> object:
+    return clean_line(server_words(value)) if isinstance(value, str) else value
+
+
 Text = Annotated[str, BeforeValidator(_clean)]
+Words = Annotated[str, BeforeValidator(_without_secrets)]
+"""A sentence of the server, in contrast to a name or a state."""
 Moment = Annotated[float, BeforeValidator(_unix)]
 """Unix time."""
 
@@ -81,7 +88,7 @@ class Project(_ApiModel):
     cluster_id: Text
     phase: Text = _nested("status", "phase")
     """`Ready` if workloads can run."""
-    message: Text = _nested("status", "phaseMessage")
+    message: Words = _nested("status", "phaseMessage")
     default_node_pools: tuple[Text, ...] = ()
     """Node pools, in order, of a workload that names none."""
     resources: tuple[_PoolShare, ...] = ()
@@ -137,7 +144,7 @@ class Claim(_ApiModel):
     """Name in Kubernetes."""
     path: Text = _nested("spec", "path")
     status: Text = _nested("status", "status")
-    message: Text = _nested("status", "message")
+    message: Words = _nested("status", "message")
 
     @property
     def is_usable(self) -> bool:
@@ -181,7 +188,7 @@ class Condition(_ApiModel):
 
     type: Text
     status: Text
-    message: Text = ""
+    message: Words = ""
 
 
 class Workload(_ApiModel):
@@ -191,8 +198,8 @@ class Workload(_ApiModel):
     name: Text
     type: Text
     phase: Text
-    phase_reason: Text = ""
-    phase_message: Text = ""
+    phase_reason: Words = ""
+    phase_message: Words = ""
     conditions: tuple[Condition, ...] = ()
     namespace: Text = ""
     nodes: int | None = Field(None, validation_alias=AliasPath("requestedPods", "number"))
@@ -249,9 +256,11 @@ POD_FIELDS = ("name", "nodeName", "createdAt", "completedAt", "deletedAt", "k8sP
 
 
 def selected(document: Any, names: Iterable[str]) -> dict[str, Any]:
-    """Select fields of an answer: clean texts and numbers; null and empty values are left out."""
+    """Select fields of an answer: clean texts without secrets, and numbers; null and empty values are left out."""
     values = {name: document.get(name) for name in names} if isinstance(document, dict) else {}
-    plain = {clean_line(name): selected(v, v) if isinstance(v, dict) else _clean(v) for name, v in values.items()}
+    plain = {
+        clean_line(name): selected(v, v) if isinstance(v, dict) else _without_secrets(v) for name, v in values.items()
+    }
     is_number = (bool, int, float)
     return {
         name: value
@@ -266,8 +275,8 @@ class Event(_ApiModel):
     created_at: Moment
     type: Text
     """`Normal` or `Warning`."""
-    reason: Text = ""
-    message: Text = ""
+    reason: Words = ""
+    message: Words = ""
 
 
 class Pod(_ApiModel):

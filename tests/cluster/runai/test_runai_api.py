@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import base64
 import contextlib
 import email.utils
+import json
 import threading
 import time
 import traceback
@@ -277,6 +279,10 @@ def test_a_name_is_found_among_the_living_first(plane: ControlPlane, api: RunaiA
     assert api.find("another") is None
 
 
+def jwt(claims: bytes) -> str:
+    return f"e30.{base64.urlsafe_b64encode(claims).decode().rstrip('=')}.c2ln"
+
+
 class TestLogin:
     def test_a_token_is_requested_once_and_by_one_thread(self, plane: ControlPlane, api: RunaiApi) -> None:
         plane.on("GET", "/workloads/w-1", Say(body=workload()))
@@ -305,6 +311,40 @@ class TestLogin:
         monkeypatch.setattr(time, "monotonic", lambda: now + 7100)
         plane.grant = lambda _: Say(503)
         assert api.look(["w-1"]).keys() == {"w-1"}, "the old one is still valid"
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            b"[" * 500_000,
+            b'{"accessToken": "granted-abc", "expiresIn": 1%b}' % (b"0" * 400),
+            b'{"accessToken": "granted-abc", "expiresIn": 1e999}',
+            json.dumps({"accessToken": jwt(b'{"exp": 1%b, "iat": 1.5}' % (b"0" * 400))}).encode(),
+            json.dumps({"accessToken": jwt(b'{"exp": Infinity, "iat": Infinity}')}).encode(),
+            json.dumps({"accessToken": jwt(b"[" * 300_000)}).encode(),
+            json.dumps({"accessToken": jwt(b"\xff\xfe")}).encode(),
+            json.dumps({"accessToken": "a.\u00e9.c", "expiresIn": True}).encode(),
+        ],
+        ids=["deep", "long number", "infinite", "long time", "no time", "deep claims", "no text", "no letters"],
+    )
+    def test_an_answer_out_of_bounds_is_a_login_or_an_error(
+        self, plane: ControlPlane, api: RunaiApi, body: bytes
+    ) -> None:
+        plane.grant = lambda _: Say(body=body)
+        with contextlib.suppress(ApiError):
+            api.log_in()
+            plane.grant = lambda _: Say(500)
+            api.log_in()  # the token is used for a while
+
+    def test_a_token_and_a_secret_that_the_server_repeats_are_hidden(self, plane: ControlPlane, api: RunaiApi) -> None:
+        plane.grant = lambda _: Say(body={"accessToken": "canary-of-the-token", "expiresIn": 3600})
+        plane.granted.append("canary-of-the-token")
+        said = f"your token canary-of-the-token of {SECRET}, ghp_{'a1B2' * 9}"
+        plane.on("GET", "/workloads/w-1", Say(400, body={"message": said}))
+        with pytest.raises(ApiError) as caught:
+            api.look(["w-1"])
+        assert "It answered: your token [hidden] of [hidden], [hidden] (HTTP 400)" in str(caught.value)
+        plane.on("GET", "/workloads/w-1", Say(body=workload(phaseMessage=said)))
+        assert api.look(["w-1"])["w-1"].message == "your token [hidden] of [hidden], [hidden]"
 
     def test_a_token_that_is_refused_is_renewed_at_once(self, plane: ControlPlane, api: RunaiApi) -> None:
         plane.on("GET", "/workloads/w-1", Say(body=workload()))
