@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from llmb_tui.errors import LlmbError
-from llmb_tui.language.text import clean
+from llmb_tui.language.redact import server_words
 
 if TYPE_CHECKING:
     from llmb_tui.cluster.link import Completed
@@ -60,7 +60,7 @@ def run_batch(session: Session, commands: Mapping[str, str], deadline_s: float) 
 
 def _not_run(result: Completed) -> LlmbError:
     """Make the error for an answer that another program gave in place of the script, such as `nologin`."""
-    first_line = clean(f"{result.stdout}\n{result.stderr}".strip()).split("\n")[0]
+    first_line = server_words(f"{result.stdout}\n{result.stderr}").split("\n")[0]
     return LlmbError(
         "The login node runs no commands for this account.",
         f"It answered: {first_line}" if first_line else f"It returned exit code {result.exit_code} and no message.",
@@ -107,7 +107,7 @@ def ask(
     words = [token, *map(str, arguments)]
     result = session.run_script(script, words, deadline_s=deadline_s, only_looks=True)
     if result.exit_code != 0:
-        raise failed(clean(result.stderr.strip()) or f"The command returned exit code {result.exit_code}.")
+        raise failed(server_words(result.stderr) or f"The command returned exit code {result.exit_code}.")
     parts = ((head.partition(" "), text) for head, text in frames(result.stdout, token))
     return [(kind, name, text) for (kind, _, name), text in parts]
 

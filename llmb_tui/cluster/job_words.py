@@ -6,13 +6,14 @@ import re
 
 from llmb_tui.cluster.job import Job
 from llmb_tui.diagnosis.rules import rules
+from llmb_tui.language.redact import server_words
 from llmb_tui.language.text import clean_line
 
 
 def words_of_job(job: Job) -> str:
     """Reason of a wait, user who cancelled, or exit code of a failed job; may be empty."""
     ended = f"exit {job.exit_code}" if job.finished and job.exit_code not in (None, "0:0") else ""
-    reason = pending_reason(job.reason) if job.waiting else clean_line(job.reason)
+    reason = pending_reason(job.reason) if job.waiting else clean_line(server_words(job.reason))
     return " · ".join(filter(None, (ended, reason)))
 
 
@@ -22,4 +23,4 @@ def pending_reason(reason: str) -> str:
     word = word[1:-1] if word.startswith("(") and word.endswith(")") else word
     rule_set = rules("pending")
     match = rule_set.match(word) or rule_set.match(re.split(r"[,:]", word)[0])
-    return match.diagnosis().sentences if match else clean_line(word)
+    return match.diagnosis().sentences if match else clean_line(server_words(word))

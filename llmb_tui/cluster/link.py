@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from llmb_tui.cluster.failures import AnswerTooLongError
 from llmb_tui.errors import LlmbError, remedy_in
 from llmb_tui.language.quantities import duration
+from llmb_tui.language.redact import server_words
 from llmb_tui.language.states import LinkState
 from llmb_tui.language.text import clean
 
@@ -202,7 +203,7 @@ class Link(Commands):
         if result.exit_code != 0:
             raise LlmbError(
                 f"Could not write {clean(path)} on {self.host}.",
-                clean(result.stderr.strip()) or "Not all of the file arrived.",
+                server_words(result.stderr) or "Not all of the file arrived.",
                 remedy_in(result.stderr),
             )
 

@@ -22,6 +22,7 @@ from llmb_tui.cluster.bandwidth import Limit, LimitedStream
 from llmb_tui.cluster.failures import DeadlineError
 from llmb_tui.cluster.remote_file import Proof, Sample, UnreadableFileError
 from llmb_tui.cluster.remote_text import remote_text
+from llmb_tui.language.redact import server_words
 from llmb_tui.language.text import clean_line
 
 if TYPE_CHECKING:
@@ -239,7 +240,7 @@ def _proof(match: re.Match[bytes], sample: Sample, path: str, stderr: str) -> Pr
 
 
 def _unreadable(path: str, stderr: str) -> UnreadableFileError:
-    why = clean_line(stderr.strip().partition("\n")[0]) or "The remote command ended without an answer."
+    why = clean_line(server_words(stderr).partition("\n")[0]) or "The remote command ended without an answer."
     return UnreadableFileError(f"The log {clean_line(path)} cannot be read.", why, "The program tries again.")
 
 

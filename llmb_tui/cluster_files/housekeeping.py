@@ -25,8 +25,9 @@ from llmb_tui.cluster.slurm.client import going_jobs
 from llmb_tui.cluster.validation import PATH, matches
 from llmb_tui.errors import LlmbError
 from llmb_tui.language.quantities import byte_size
+from llmb_tui.language.redact import server_words
 from llmb_tui.language.states import state_label
-from llmb_tui.language.text import clean, clean_line
+from llmb_tui.language.text import clean_line
 from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.launch.run import Run
 
@@ -250,7 +251,7 @@ def remove(session: Session, things: Sequence[InstallItem], tell: Callable[[str]
             if path in paths and (what == "removed" or (what == "gone" and tries > 1)):
                 removed.append(path)
             elif path in paths:
-                kept[path] = clean_line(text.strip())[:400] or "It no longer exists."
+                kept[path] = clean_line(server_words(text, 400)) or "It no longer exists."
     return Removal(tuple(removed), kept, _delete(session, install, script, tell) if removed else "")
 
 
@@ -296,7 +297,7 @@ def _answers(
     """Output of one of the scripts, split at the lines that begin with the token."""
     result = session.run_script(script, arguments, deadline_s=deadline_s)
     if result.exit_code != 0:
-        why = clean(result.stderr.strip()) or f"The command on the cluster ended with exit code {result.exit_code}."
+        why = server_words(result.stderr) or f"The command on the cluster ended with exit code {result.exit_code}."
         raise LlmbError(f"The install directory cannot be used: {clean_line(arguments[0])}", why)
     return frames(result.stdout, token)
 

@@ -10,6 +10,7 @@ from llmb_tui.cluster.link import Link
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
 from llmb_tui.errors import LlmbError
+from llmb_tui.language.redact import server_words
 from llmb_tui.language.text import clean_line, short_line
 
 TOP = 5
@@ -53,7 +54,11 @@ def summarize(place: Session | Link, path: str) -> ProfileSummary | None:
     summary = parse_kernels(result.stdout)
     if summary is None:
         output = [line for line in (result.stdout + result.stderr).splitlines() if line.strip()]
-        why = short_line(output[-1]) if output else f"It ended with exit code {result.exit_code} and no output."
+        why = (
+            short_line(server_words(output[-1]))
+            if output
+            else f"It ended with exit code {result.exit_code} and no output."
+        )
         raise LlmbError(
             f"`nsys stats` gives no result for {clean_line(path)}.", why, "Open it in Nsight Systems itself."
         )

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from llmb_tui.diagnosis.records import Record, RecordReader, last_words
 from llmb_tui.diagnosis.rule import WEIGHTS, Diagnosis, FailureStage, place_words
 from llmb_tui.diagnosis.rule_set import Match, RuleSet
+from llmb_tui.language.redact import without_secrets
 from llmb_tui.language.text import capital
 
 _TIERS = {"cause": 0, "symptom": 1, "last words": 1, "stopped": 1, "end": 3}
@@ -104,13 +105,14 @@ class CauseFinder:
     def _cause(self, item: _Found) -> Cause:
         match, record = item.match, item.record
         told = match.diagnosis()
+        line, reason, fix = map(without_secrets, (item.line, told.reason, told.fix))
         rank = int(match.groups["rank"]) if match.groups.get("rank", "").isdecimal() else record.rank
         node = match.groups.get("node") or record.node
         place = place_words(rank, node)
         weight = WEIGHTS.index("end") + 1 if self._tier(item) == _CAUGHT else match.weight
-        why = f"{capital(place)}: {item.line}" if place else item.line
+        why = f"{capital(place)}: {line}" if place else line
         number = record.line_number + _offset(record, item.line)
-        return Cause(told.reason, why, told.fix, self._stage, item.line, number, rank, node, match.rule_name, weight)
+        return Cause(reason, why, fix, self._stage, line, number, rank, node, match.rule_name, weight)
 
 
 def _add(

@@ -45,11 +45,17 @@ def written_forms(value: str) -> set[str]:
     }
 
 
-def without_secrets(text: str) -> str:
-    """Replace each secret in a text, by its form or because it is remembered, by `HIDDEN`."""
+def without_sent_secrets(text: str) -> str:
+    """Replace each remembered secret in a text by `HIDDEN`: for a question, which may name an address to open."""
     for value in sorted(_known, key=len, reverse=True):
         for written in written_forms(value):
             text = text.replace(written, HIDDEN)
+    return text
+
+
+def without_secrets(text: str) -> str:
+    """Replace each secret in a text, by its form or because it is remembered, by `HIDDEN`."""
+    text = without_sent_secrets(text)
     data = text.encode(errors="surrogatepass")
     parts, end = list[bytes](), 0
     for secret in sorted(find_secrets(data)):

@@ -79,7 +79,7 @@ _KEYS = "access account api auth client db encryption master private service sig
 _NO_SECRETS = "bos cls end eod eos eot image last mask next pad per sep start stop unk".split()
 """Words before `token` in the settings and figures of a training."""
 _NAME = (
-    f"(?i:{''.join(f'(?<!{word}[ _-])' for word in _NO_SECRETS)}(?<!/)token"
+    f"(?i:{''.join(f'(?<!{word}[ _-])' for word in _NO_SECRETS)}token"
     f"|(?:{'|'.join(f'(?<={word})|(?<={word}[ _-])' for word in _KEYS)})key)"
 )
 _PASSWORDS = (

@@ -19,6 +19,7 @@ from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import LlmbError
 from llmb_tui.language.quantities import duration
+from llmb_tui.language.redact import server_words
 from llmb_tui.language.text import clean
 from llmb_tui.launch.install_step import InstallPlan, InstallStep
 from llmb_tui.launch.step_state import StepProbe, StepState, read_probes, state_of, step_rate
@@ -126,7 +127,7 @@ class Installer:
         script = "\n".join([remote_text("lock.sh", "there.sh", "look.sh"), "echo", *calls, "exit 0\n"])
         result = self._session.run(["sh", "-s"], stdin=script.encode(), deadline_s=_START_DEADLINE_S)
         if result.exit_code:
-            what, words = "The install steps could not be checked.", clean(result.stderr).strip()
+            what, words = "The install steps could not be checked.", server_words(result.stderr)
             if not words:  # killed from outside, for example on a login node that is short of memory
                 why, fix = "The cluster killed the command that checks them.", "Try again; started steps continue."
                 raise NoAnswerError(what, why, fix)
@@ -174,7 +175,7 @@ class Installer:
             if result.exit_code == _CANNOT_BE_USED:
                 raise LlmbError(
                     f"The install directory cannot be written: {clean(folder)}",
-                    clean(result.stderr).strip(),
+                    server_words(result.stderr),
                     "Choose an install directory that you may write to, without links below it, on a file system that "
                     "all nodes share.",
                 )

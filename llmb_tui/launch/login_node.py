@@ -18,6 +18,7 @@ from llmb_tui.cluster.session import Session, login_node
 from llmb_tui.cluster.slurm.client import partitions
 from llmb_tui.cluster.slurm.partition import Partition
 from llmb_tui.errors import LlmbError, remedy_in
+from llmb_tui.language.redact import server_words
 from llmb_tui.language.text import clean
 from llmb_tui.launch import submission_status
 from llmb_tui.launch.delivery import Jobs, OnStatus, Outcome
@@ -211,7 +212,7 @@ def prepare(session: Session, preparation: Preparation) -> None:
     result = session.run_script(script, words)
     if result.exit_code == _NOT_INSTALLED:
         raise LlmbError(
-            f"Not installed on {session.profile.name}: {clean(result.stderr).strip()}",
+            f"Not installed on {session.profile.name}: {server_words(result.stderr)}",
             "The job would wait in the queue and then fail.",
             "Install the same selection first.",
             exit_code=1,
@@ -226,7 +227,7 @@ def prepare(session: Session, preparation: Preparation) -> None:
     if result.exit_code:
         raise LlmbError(
             f"Could not create the run's folder {preparation.folder}.",
-            clean(result.stderr).strip(),
+            server_words(result.stderr),
             remedy_in(result.stderr),
         )
     put = remote_text("inside.sh", "put.sh")
@@ -236,6 +237,6 @@ def prepare(session: Session, preparation: Preparation) -> None:
         if result.exit_code:
             raise LlmbError(
                 f"Could not write {clean(path)} on {session.profile.name}.",
-                clean(result.stderr).strip(),
+                server_words(result.stderr),
                 remedy_in(result.stderr),
             )

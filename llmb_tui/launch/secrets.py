@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from llmb_tui.cluster.session import Session
 from llmb_tui.errors import LlmbError
+from llmb_tui.language.redact import remember_secret, server_words
 from llmb_tui.language.text import clean
 from llmb_tui.preflight.access import FILES
 from llmb_tui.preflight.secret import REGISTRY, SECRETS_FOLDER, TITLES, SecretId, SecretValue, secret_of
@@ -57,7 +58,7 @@ def forget_secret(session: Session, secret_id: SecretId) -> str:
     # The partial file of a write that was killed holds the secret, too.
     result = session.run_script('rm -f "$HOME/$1" "$HOME/$1".????????.part', [FILES[secret_id]])
     if result.exit_code != 0:
-        raise LlmbError(f"The {TITLES[secret_id]} could not be removed from the cluster.", clean(result.stderr).strip())
+        raise LlmbError(f"The {TITLES[secret_id]} could not be removed from the cluster.", server_words(result.stderr))
     try:
         secret_store.forget(secret_id)
     except secret_store.SecretStoreError:
@@ -71,12 +72,13 @@ def put_secret(session: Session, secret: SecretValue) -> str:
     Raises LlmbError if it cannot be written, and the errors of `Session.run`.
     """
     session.require_changes()
+    remember_secret(secret.value)
     result = session.run_script(_PREPARE, [SECRETS_FOLDER, FILES[secret.id]])
     path = result.stdout.rstrip("\n").rpartition("\n")[2]  # behind any output of the login shell
     if result.exit_code != 0 or not path.startswith("/"):
         raise LlmbError(
             f"The {TITLES[secret.id]} could not be written to the cluster.",
-            clean(result.stderr).strip(),
+            server_words(result.stderr),
             "Check that you may write to your home directory there, and its quota.",
         )
     text = f"{secret.value}\n"

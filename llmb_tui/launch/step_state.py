@@ -11,6 +11,7 @@ from llmb_tui.diagnosis.rule import Diagnosis
 from llmb_tui.diagnosis.rules import log_rules
 from llmb_tui.errors import LlmbError
 from llmb_tui.language.quantities import byte_size, duration
+from llmb_tui.language.redact import server_words, without_secrets
 from llmb_tui.language.states import InstallStatus
 from llmb_tui.language.text import clean_line, short_line
 from llmb_tui.preflight.secret import SecretId
@@ -19,6 +20,7 @@ from llmb_tui.rates import RateEstimator
 _HEAD = re.compile(r"(?m)^= (missing|lost|gone|waiting|running|done|failed) (\d+) (\d+) (\d+) (\d+) (\S+)$")
 _WORD = re.compile(r"[^\W\d_]{2}")
 _LONGEST_REASON = 400
+_LONGEST_READ = 4000
 # git's own progress messages.
 _GIT = re.compile(r"(?:Receiving objects|Resolving deltas|Updating files): +(\d+)% \((\d+)/(\d+)\)")
 
@@ -88,7 +90,9 @@ def read_probes(output: str, count: int) -> list[StepProbe]:
 
 
 def _unreadable(answer: str) -> LlmbError:
-    return LlmbError("The install steps could not be checked.", f"The answer was {clean_line(answer)!r}.")
+    return LlmbError(
+        "The install steps could not be checked.", f"The answer was {clean_line(server_words(answer, 400))!r}."
+    )
 
 
 def step_rate() -> RateEstimator:
@@ -124,7 +128,7 @@ def state_of(missing: StepState, probe: StepProbe, total: int | None, pace: Rate
 def _running(  # noqa: PLR0913 - as `state_of`
     missing: StepState, probe: StepProbe, total: int | None, pace: RateEstimator, now: float, *, sized: bool
 ) -> StepState:
-    detail = short_line(_last_words(probe.log))
+    detail = short_line(without_secrets(short_line(_last_words(probe.log), _LONGEST_READ)))
     if probe.job:
         detail = f"Job {probe.job}: {detail}"
     if not sized:
@@ -170,7 +174,7 @@ def _waits(probe: StepProbe) -> str:
 
 def explain(log: Iterable[str]) -> Diagnosis:
     """Why a step failed: the most specific known line of its log, or the last line without a reason."""
-    lines = [line for raw in log if (line := clean_line(raw).strip())]
+    lines = [line for raw in log if (line := clean_line(server_words(raw)))]
     matches = [match for line in lines if (match := log_rules("install").match(line))]
     if matches:
         return min(matches, key=lambda match: match.order).diagnosis()

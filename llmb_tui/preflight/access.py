@@ -10,8 +10,9 @@ from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session, login_node
 from llmb_tui.errors import LlmbError
+from llmb_tui.language.redact import server_words
 from llmb_tui.language.states import CheckStatus
-from llmb_tui.language.text import clean, clean_line
+from llmb_tui.language.text import clean_line
 from llmb_tui.preflight.check_group import CheckGroup
 from llmb_tui.preflight.fetch import Credentials, fetch
 from llmb_tui.preflight.needs import Sources
@@ -70,7 +71,7 @@ def secret_states(session: Session, *, keyring: bool = False) -> tuple[SecretSta
     result = session.run_script(remote_text("secret_states.sh"), files, only_looks=True)
     lines = [line.split() for line in result.stdout.splitlines()[-len(SECRETS) :]]  # the login shell may print before
     if [len(words) for words in lines] != [2] * len(SECRETS):
-        raise LlmbError("Could not check which API keys are on the cluster.", clean(result.stderr).strip())
+        raise LlmbError("Could not check which API keys are on the cluster.", server_words(result.stderr))
     return tuple(
         SecretState(secret_id, TITLES[secret_id], ours == "ours", own == "own", keyring and _is_kept(secret_id))
         for secret_id, (ours, own) in zip(SECRETS, lines, strict=True)

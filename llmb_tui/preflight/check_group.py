@@ -10,6 +10,7 @@ from llmb_tui.cluster.batch import NO_ANSWER, TIMED_OUT, Answer, run_batch
 from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.failures import DeadlineError
 from llmb_tui.cluster.session import login_node
+from llmb_tui.language.redact import server_words
 from llmb_tui.language.text import clean_line, short_line
 from llmb_tui.preflight.report import Check, Preflight
 
@@ -67,7 +68,7 @@ def unserved(name: str, title: str, found: str, needed: str, fix: str) -> Check:
 
 def clean_check(check: Check) -> Check:
     """Return the check with clean and shortened texts."""
-    found = short_line(check.found[: 2 * _LONGEST], _LONGEST) or "no answer"
+    found = short_line(server_words(check.found), _LONGEST) or "no answer"
     # A value with control characters is not the name of an adapter.
     variables = tuple((name, value) for name, value in check.variables if clean_line(value) == value)
     return replace(

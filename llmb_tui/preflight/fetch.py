@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
+from llmb_tui.language.redact import remember_secret, server_words
 from llmb_tui.language.text import clean_line
 
 _DEADLINE_S = 30.0
@@ -45,6 +46,8 @@ def fetch(
     session: Session, url: str, *, accept: str = "", credentials: Credentials = NOBODY, head: bool = False
 ) -> WebAnswer:
     """Make one request with the cluster's curl, which waits 15 s at most. Raises the errors of `Session.run`."""
+    for secret in (credentials.token, credentials.login.partition(":")[2]):
+        remember_secret(secret)
     lines = [f'header = "Accept: {accept}"'] if accept else []
     lines += [f'header = "Authorization: Bearer {credentials.token}"'] if credentials.token else []
     lines += [f'user = "{credentials.login}"'] if credentials.login else []
@@ -56,7 +59,7 @@ def fetch(
     page, _, status = text.rstrip("\n").rpartition("\n")
     if not status.isdecimal() or int(status) == 0:
         messages = result.stderr.strip().splitlines() or [f"curl returned exit code {result.exit_code}."]
-        return WebAnswer(0, "", "", clean_line(messages[-1]))
+        return WebAnswer(0, "", "", clean_line(server_words(messages[-1])))
     header = ""
     while page.startswith("HTTP/"):  # a proxy's answer comes before the server's
         header, _, page = page.partition("\n\n")

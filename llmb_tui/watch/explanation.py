@@ -10,6 +10,7 @@ from llmb_tui.catalog.recipe import LogFormatId
 from llmb_tui.diagnosis.causes import Cause
 from llmb_tui.diagnosis.prefixes import split_prefix
 from llmb_tui.diagnosis.rule import LogStage
+from llmb_tui.language.redact import without_secrets
 from llmb_tui.watch.failure import LogCauses
 from llmb_tui.watch.lines import display_text
 from llmb_tui.watch.log_formats.registry import LOG_FORMATS
@@ -96,4 +97,4 @@ def _pieces(file: BinaryIO) -> Iterator[bytes]:
 
 def _last_lines(tail: bytes) -> list[str]:
     lines = (split_prefix(display_text(line)).text.strip() for line in tail.split(b"\n"))
-    return [line for line in lines if line][-_LAST_LINES:]
+    return [without_secrets(line) for line in lines if line][-_LAST_LINES:]

@@ -17,6 +17,7 @@ from llmb_tui.cluster.llmb.files import MOST_BYTES
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
 from llmb_tui.errors import LlmbError, error_with_remedy
+from llmb_tui.language.redact import server_words
 from llmb_tui.language.text import clean_line
 from llmb_tui.launch.llmb.run import describes_run, run_of
 from llmb_tui.watch.training_log import TrainingLog
@@ -88,7 +89,7 @@ def cluster_logs(
         logs += [_read_there(session, file, lines.get(file)) for file in batch]
         report_progress(len(logs), len(sizes))
     messages = (line for kind, _, text in answers if kind == "closed" for line in text.splitlines())
-    closed = [f"{session.profile.name}: {clean_line(line)}" for line in messages]
+    closed = [f"{session.profile.name}: {clean_line(server_words(line))}" for line in messages]
     return _with_runs(logs, companions), closed, any(kind == "more" for kind, _, _ in answers)
 
 

@@ -21,7 +21,8 @@ from llmb_tui.cluster.slurm.accounting import accounting_is_off, parse_sacct, sa
 from llmb_tui.cluster.slurm.errors import AccountingError, silence, slurm_error
 from llmb_tui.cluster.slurm.partition import SINFO_FORMAT, NodeGroup, Partition, parse_partitions, sinfo
 from llmb_tui.cluster.slurm.queue import LIMIT_S, SEPARATOR, UNIX_TIMES, parse_squeue, rows, squeue, unix_time
-from llmb_tui.language.text import clean, clean_line
+from llmb_tui.language.redact import server_words
+from llmb_tui.language.text import clean_line
 
 Version = tuple[int, int]
 
@@ -147,7 +148,7 @@ def parse_bad_nodes(text: str) -> tuple[str, ...]:
         name, _, rest = line.partition(SEPARATOR)
         state, separator, reason = rest.partition(SEPARATOR)
         if separator and not NodeGroup(1, state, ()).works:
-            why = "" if reason == "none" else f": {clean(reason)}"
+            why = "" if reason == "none" else f": {server_words(reason)}"
             nodes[name] = f"{clean_line(name)} is {clean_line(state.rstrip('*'))}{why}"
     return tuple(nodes.values())
 

@@ -8,7 +8,7 @@ from llmb_tui.cluster.batch import TIMED_OUT, Answer
 from llmb_tui.cluster.cluster import PartialAnswerError, SchedulerError
 from llmb_tui.cluster.job import Job
 from llmb_tui.diagnosis.rules import rules
-from llmb_tui.language.text import clean
+from llmb_tui.language.redact import server_words
 
 
 class SlurmError(SchedulerError):
@@ -20,7 +20,7 @@ class AccountingError(SlurmError, PartialAnswerError):
 
     def __init__(self, answer: Answer, queued: Mapping[str, Job]) -> None:
         """`queued`: jobs in the controller's answer."""
-        words = clean(answer.text.strip()).split("\n")[-1].rstrip(".")
+        words = server_words(answer.text).split("\n")[-1].rstrip(".")
         quotation = f"{words}. " if words else ""
         super().__init__(
             "`sacct` failed on the cluster." if words else "`sacct` did not answer in time.",
@@ -36,10 +36,11 @@ def slurm_error(command: str, answer: Answer) -> SlurmError:
         return AccountingError(answer, {})
     if answer.exit_code == TIMED_OUT and not answer.text.strip():
         return silence(command)
-    words = clean(answer.text.strip()) or f"It returned exit code {answer.exit_code} and no message."
-    match = rules("slurm").match(f"exit code {answer.exit_code}\n{answer.text}")
+    words = server_words(answer.text)
+    match = rules("slurm").match(f"exit code {answer.exit_code}\n{words}")
     fix = match.diagnosis().sentences if match else f"Run `{command}` on the login node for details."
-    return SlurmError(f"`{command}` failed on the cluster.", words, fix)
+    why = words or f"It returned exit code {answer.exit_code} and no message."
+    return SlurmError(f"`{command}` failed on the cluster.", why, fix)
 
 
 def silence(command: str, why: str = "Slurm's controller hangs or is overloaded.") -> SlurmError:

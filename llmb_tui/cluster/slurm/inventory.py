@@ -23,7 +23,8 @@ from llmb_tui.cluster.slurm.partition import SINFO_FORMAT, Partition, parse_part
 from llmb_tui.cluster.slurm.profile import LOCAL, GpuRequest, SlurmProfile
 from llmb_tui.cluster.validation import PATH, matches
 from llmb_tui.errors import LlmbError
-from llmb_tui.language.text import clean, clean_line
+from llmb_tui.language.redact import server_words
+from llmb_tui.language.text import clean_line
 
 _DEADLINE_S = 45.0
 IF_IT_ANSWERS = '[ "$rc_ping" -eq 0 ] && '
@@ -116,7 +117,7 @@ def parse_inventory(answers: dict[str, Answer]) -> ClusterInventory:
     if answers["ping"].exit_code == 127:
         raise slurm_error("scontrol ping", answers["ping"])
     if answers["ping"].exit_code != 0:
-        words = clean(answers["ping"].text.strip()) or "`scontrol ping` did not answer in time."
+        words = server_words(answers["ping"].text) or "`scontrol ping` did not answer in time."
         fix = "It is down, or hangs; running jobs continue. Wait a minute, or ask the cluster's administrators."
         raise SlurmError("Slurm's controller does not answer.", words, fix)
     if answers["nodes"].exit_code != 0:

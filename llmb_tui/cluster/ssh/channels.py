@@ -14,7 +14,7 @@ from llmb_tui.cluster.link import LONGEST_ANSWER, Stream, command_name
 from llmb_tui.cluster.quoting import command_line
 from llmb_tui.cluster.ssh.channel_slots import ChannelSlots
 from llmb_tui.errors import LlmbError
-from llmb_tui.language.text import clean
+from llmb_tui.language.redact import server_words
 
 LINK_ERRORS = (paramiko.SSHException, EOFError, OSError)
 """Errors of paramiko if a link breaks or a server refuses."""
@@ -212,7 +212,7 @@ class Channels:
             return self.deadline_passed(argv)
         return LlmbError(
             f"{self._host} refused to run {command_name(argv)}.",
-            clean(str(error)) or "The server gave no reason.",
+            server_words(str(error)) or "The server gave no reason.",
             "Ask the cluster's administrators whether this host allows commands over SSH.",
         )
 

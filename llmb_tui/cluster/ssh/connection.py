@@ -13,6 +13,7 @@ from llmb_tui.cluster.ssh.channels import LINK_ERRORS, SHARED_WINDOW, Channels, 
 from llmb_tui.cluster.ssh.heartbeat import HeardTransport, Heartbeat
 from llmb_tui.cluster.ssh.shell import Shell
 from llmb_tui.errors import LlmbError
+from llmb_tui.language.redact import without_secrets
 from llmb_tui.language.text import clean
 
 # Enough for a stream of 20 MB/s over 100 ms. Much larger windows are slower: paramiko copies its buffer.
@@ -38,7 +39,7 @@ class Connection(Link):
     ) -> None:
         """`on_close` is called once after the end of the connection, whatever ended it."""
         self.host = clean(host)
-        self.banner = clean(banner.replace("\r\n", "\n"))
+        self.banner = without_secrets(clean(banner.replace("\r\n", "\n")))
         self.asks_nobody = asks_nobody
         self._transport = transport
         self._channels = Channels(transport, self.host, asks_nobody=asks_nobody)

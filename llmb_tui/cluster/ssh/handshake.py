@@ -14,6 +14,7 @@ from llmb_tui.cluster.ssh.heartbeat import HeardTransport
 from llmb_tui.cluster.ssh.host_keys import AcceptedKeys, KnownHosts, ServerKey
 from llmb_tui.cluster.ssh.openssh import SSH_PORT, HostSettings
 from llmb_tui.language.quantities import duration
+from llmb_tui.language.redact import server_words
 from llmb_tui.language.text import clean_line
 
 # Both need a fraction of the processor time of paramiko's first choices.
@@ -29,7 +30,7 @@ class LoginTransport(HeardTransport):
     def _parse_disconnect(self, message: paramiko.Message) -> None:
         """Keep the message, which paramiko only logs. This overrides a private method: there is no public one."""
         message.get_int()
-        self.parting_words = clean_line(message.get_binary().decode(errors="replace"))
+        self.parting_words = clean_line(server_words(message.get_binary().decode(errors="replace")))
 
 
 class SshRefusedError(UnreachableError):
@@ -74,7 +75,7 @@ def _no_handshake(
             "it rejects connections from this address, or SSH does not use this port.",
             "Wait a minute and try again; if that does not help, ask the cluster's administrators.",
         )
-    why = transport.parting_words or clean_line(str(error)) or "It closed the connection"
+    why = transport.parting_words or clean_line(server_words(str(error))) or "It closed the connection"
     return UnreachableError(what, f"{why.rstrip('.')}.", "Run `ssh -v` to the host in another terminal for details.")
 
 

@@ -23,6 +23,7 @@ from llmb_tui.cluster.failures import SshConfigError
 from llmb_tui.cluster.login_profile import NO_SSH_CONFIG, LoginProfile
 from llmb_tui.cluster.quoting import shell_join
 from llmb_tui.language.quantities import duration
+from llmb_tui.language.redact import server_words
 from llmb_tui.language.text import clean
 from llmb_tui.store.paths import expand_user, home
 
@@ -237,7 +238,7 @@ def _ask(command: list[str], host: str) -> str:
             why = f"`ssh -G` did not answer within {duration(RESOLVE_DEADLINE_S)}; a `Match exec` may hang."
             raise _bad_config(command, host, why) from None
     if process.returncode != 0:
-        raise _bad_config(command, host, clean(stderr.strip()) or f"`ssh -G` returned exit code {process.returncode}.")
+        raise _bad_config(command, host, server_words(stderr) or f"`ssh -G` returned exit code {process.returncode}.")
     return stdout
 
 

@@ -12,6 +12,7 @@ import paramiko
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.ssh.sockets import ForwardedSocket
 from llmb_tui.cluster.ssh.userauth import QuestionsInAnyText
+from llmb_tui.language.redact import remember_secret, server_words, without_sent_secrets
 from llmb_tui.language.text import clean
 
 PHONE_S = 120.0
@@ -78,7 +79,7 @@ class Questions:
     @property
     def last_words(self) -> str:
         """Last messages of the server without a question, clean."""
-        return clean(self._messages)[:_LONGEST]
+        return server_words(self._messages, _LONGEST)
 
     def _new_silence(self) -> threading.Timer:
         timer = threading.Timer(PHONE_S, self._end)
@@ -92,10 +93,12 @@ class Questions:
 
 def ask(prompter: Prompter, prompt: str, echo: bool) -> str:
     """Ask the user. Raises QuestionDeclinedError."""
-    text = clean(prompt)[-_LONGEST:]
+    text = without_sent_secrets(clean(prompt))[-_LONGEST:]
     answer = prompter.answer(text, echo)
     if answer is None:
-        raise QuestionDeclinedError(text.strip())
+        raise QuestionDeclinedError(server_words(text))
+    if not (echo or answer.isdecimal()):  # a one-time code is soon worthless, and other numbers may be the same
+        remember_secret(answer)
     return answer
 
 

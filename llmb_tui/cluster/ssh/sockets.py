@@ -17,6 +17,7 @@ from llmb_tui.cluster.ssh.channels import LINK_ERRORS, close_quietly
 from llmb_tui.cluster.ssh.openssh import HostSettings
 from llmb_tui.cluster.tcp import connect_tcp
 from llmb_tui.language.quantities import duration
+from llmb_tui.language.redact import server_words
 from llmb_tui.language.text import clean, clean_line
 
 _END_S = 2.0
@@ -69,8 +70,8 @@ def open_through(before: paramiko.Transport, via: HostSettings, settings: HostSe
     except paramiko.ChannelException as refusal:
         why = {
             _PROHIBITED: f"{clean(via.name)} does not forward connections to this host.",
-            _CONNECT_FAILED: f"{clean(via.name)} could not connect to it: {clean_line(refusal.text)!r}.",
-        }.get(refusal.code, f"{clean(via.name)} refused: {clean_line(refusal.text)!r}.")
+            _CONNECT_FAILED: f"{clean(via.name)} could not connect to it: {clean_line(server_words(refusal.text))!r}.",
+        }.get(refusal.code, f"{clean(via.name)} refused: {clean_line(server_words(refusal.text))!r}.")
         raise UnreachableError(
             f"Could not reach {settings.place}, through {clean(via.name)}.",
             why,
@@ -122,7 +123,7 @@ class ProxyCommand:
         """Last line of its stderr, clean. Waits at most 2 seconds for the end of stderr."""
         self._listener.join(_END_S)
         lines = self._words.decode(errors="replace").strip().splitlines()
-        return clean_line(lines[-1]) if lines else ""
+        return clean_line(server_words(lines[-1])) if lines else ""
 
     def close(self) -> None:
         """End the command and the processes that it started."""
@@ -158,7 +159,7 @@ def _unreachable(settings: HostSettings, error: Exception) -> UnreachableError:
     if isinstance(error, TimeoutError):
         why = f"The host did not answer within {duration(settings.connect_deadline_s)}."
         return UnreachableError(what, why, "Check that the VPN is up, and that a firewall does not block the port.")
-    why = getattr(error, "strerror", None) or clean(str(error)) or "The connection was closed"
+    why = getattr(error, "strerror", None) or server_words(str(error)) or "The connection was closed"
     return UnreachableError(
         what, f"{why.rstrip('.')}.", "Check the network; run `ssh` to the host in another terminal for details."
     )

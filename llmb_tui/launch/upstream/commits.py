@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from llmb_tui.cluster.failures import DeadlineError
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session, login_node
+from llmb_tui.language.redact import server_words
 from llmb_tui.language.states import CheckStatus
 from llmb_tui.language.text import clean_line
 from llmb_tui.launch.install_step import InstallStep
@@ -43,7 +44,7 @@ def look_for_commits(session: Session, step: InstallStep) -> Check:
         result = session.run_script(script, step.args, deadline_s=_DEADLINE_S)
     except DeadlineError:
         return _check("warning", "the git host did not answer in time", needed)
-    lines = [line for raw in result.stdout.splitlines() if (line := clean_line(raw).strip())]
+    lines = [line for raw in result.stdout.splitlines() if (line := clean_line(server_words(raw)))]
     missing = next((line for line in lines if _MISSING.fullmatch(line)), "")
     if missing:
         return _check("failed", f"{missing} It may not be public.", needed, _CHOOSE)
