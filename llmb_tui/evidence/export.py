@@ -39,7 +39,7 @@ from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import ACCOUNTING, Runs
 from llmb_tui.store import documents
 from llmb_tui.store.files import explained_errors, text_in
-from llmb_tui.store.scratch import removed_after, scratch
+from llmb_tui.store.scratch import remove_abandoned, removed_after, scratch
 from llmb_tui.suites.suite import Suite
 from llmb_tui.toml.read import builtin_dir, toml_files
 from llmb_tui.watch.logcopy import copy_names
@@ -290,6 +290,7 @@ def _refuse_existing(file: Path) -> None:
 
 def _write(manifest: Manifest, folder: Path, file: Path) -> None:
     """Write the archive under a temporary name, read it back, and rename it unless the name was taken meanwhile."""
+    remove_abandoned(file.parent, f".{file.name}.", ".unfinished")
     with explained_errors("write", file):
         handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.", suffix=".unfinished")
     with removed_after(Path(name)):
