@@ -124,7 +124,8 @@ class LocalRun:
                 self._runs.save_log_read(self._run.id)
 
     def _read_from(self, copy: LogCopy) -> LocalLog:
-        before = max((other for other in copies(self._folder) if other < copy), default=None)
+        older = [other for other in copies(self._folder) if other < copy]
+        before = older[-1] if older else None
         job_log = self._run.job_log
         own = before is not None and before.restart < copy.restart and job_log is not None and not job_log.one_for_all
         log_format, name = self._run.log_format, before.name if before else ""
@@ -132,7 +133,8 @@ class LocalRun:
         starts = sum(has_step(self._folder / other.name, log_format) for other in earlier.values())
         last = last_step(self._folder / name, log_format) if before and not own else -1
         starts += last >= 0
-        known = Progress(before=name, of_next_start=own, starts=starts, last_before=last)
+        more = () if own else tuple(other.name for other in older[:-1])
+        known = Progress(before=name, more_before=more, of_next_start=own, starts=starts, last_before=last)
         return LocalLog(self._run, self._folder / copy.name, known)
 
     def _remember(self, job: Job) -> None:

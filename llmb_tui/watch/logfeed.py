@@ -192,8 +192,9 @@ class LogFeed(threading.Thread):
     def _begin_anew(self, replaced: LogReplacedError) -> None:
         """Start a new copy. A log of all starts is then the next start's, even if Slurm has not counted that yet."""
         restart, part = self._copy
+        copied = count(self._follower.copied)
         kept = (
-            f"The {count(self._follower.copied)} bytes copied before are kept; later bytes of the old log may be lost."
+            f"`{self._copy.name}` keeps its {copied} copied bytes; bytes that followed them in the old log may be lost."
         )
         if self._output.one_for_all:
             note = f"The job's log began anew, which is usual when a job is started again. {kept}"
@@ -278,7 +279,7 @@ class LogFeed(threading.Thread):
             lasted = max(1.0, time.monotonic() - self._lost_at)
             note = f"Connected again at {local_clock(time.time())}, after {duration(lasted)}."
             if self._follower.follows:
-                note += " Copying of the log continues; no byte is lost."
+                note += " Copying of the log continues after the last copied byte."
             self._tell("live", note)
             self._good_news_until = time.monotonic() + _GOOD_NEWS_S
         elif self._link != "live":

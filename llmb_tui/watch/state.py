@@ -150,6 +150,8 @@ class Progress:
     """Log line that gives the reason for a failure, and its explanation."""
     before: str = ""
     """File name of the copy with the lines before the log was replaced, or of the job's previous start; else empty."""
+    more_before: tuple[str, ...] = ()
+    """File names of the copies before `before`, oldest first, if the log was replaced more than once."""
     of_next_start: bool = False
     """`before` is the log of the previous start, which has its own file: this log was not replaced."""
     starts: int = 0
@@ -166,6 +168,14 @@ class Progress:
     """Facts besides the steps that the log states about its newest start."""
     slow_signs: tuple[str, ...] = ()
     """Log lines that may explain a slow run, one of each kind."""
+
+    @property
+    def earlier_lines(self) -> str:
+        """Words that name the copies with the lines before the log was replaced; empty without one."""
+        names = [f"`{name}`" for name in (*self.more_before, self.before)] if self.before else []
+        if len(names) < 2:
+            return f"{names[0]} has the earlier lines" if names else ""
+        return f"{', '.join(names[:-1])} and {names[-1]} have the earlier lines"
 
     @property
     def whole(self) -> bool:

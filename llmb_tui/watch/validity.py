@@ -242,8 +242,8 @@ def _cut(progress: Progress) -> str:
     """Reason why the log may lack steps that the run made; empty if there is none."""
     if progress.of_next_start:
         return f"; the job was started again, and `{progress.before}` is the log of its previous start"
-    replaced = f"; the log was replaced while it was copied, and `{progress.before}` has the earlier lines"
-    return replaced if progress.before else ""
+    earlier = progress.earlier_lines
+    return f"; the log was replaced while it was copied, and {earlier}" if earlier else ""
 
 
 def _batch(plan: Plan, log_format: LogFormatId, progress: Progress, window: _Window) -> ValidityCheck:

@@ -189,10 +189,10 @@ def _why_not(plan: Plan, rule: ResultRule, progress: Progress, *, finished: bool
 
 def _reason_for_missing_steps(progress: Progress) -> str:
     """Reason why the log may lack steps that the run made; empty if there is none."""
-    before = progress.before
     if progress.of_next_start:
-        return f" The job was started again; `{before}` is the log of its previous start."
-    return f" The log was replaced while it was copied; `{before}` has the earlier lines." if before else ""
+        return f" The job was started again; `{progress.before}` is the log of its previous start."
+    earlier = progress.earlier_lines
+    return f" The log was replaced while it was copied; {earlier}." if earlier else ""
 
 
 def _total(plan: Plan, progress: Progress) -> int:

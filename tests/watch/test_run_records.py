@@ -90,6 +90,16 @@ def test_only_appended_data_of_an_active_run_is_read(
             ["log.1", "log.1-1"],
             "The log was replaced while it was copied; `log.1` has the earlier lines.",
         ),
+        (
+            "log_%j_%r.out",
+            ["log", "log-1", "log-2", "log-3"],
+            "The log was replaced while it was copied; `log`, `log-1` and `log-2` have the earlier lines.",
+        ),
+        (
+            "log_%j_%r.out",
+            ["log", "log-1", "log.1"],
+            "The job was started again; `log-1` is the log of its previous start.",
+        ),
         ("log_%j.out", ["log", "log.1"], "The log was replaced while it was copied; `log` has the earlier lines."),
     ],
 )

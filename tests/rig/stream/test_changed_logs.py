@@ -86,7 +86,7 @@ def test_a_log_that_was_replaced(following: Following, log: Path, *, change: Cal
     text = following.troubles[0]
     assert "was replaced" in text
     assert why in text
-    assert f"The {len(BEFORE):,} bytes copied before are kept" in text
+    assert f"`log` keeps its {len(BEFORE):,} copied bytes" in text
     assert (following.folder / "log").read_bytes() == BEFORE
 
 

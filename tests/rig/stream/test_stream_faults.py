@@ -134,6 +134,6 @@ def test_a_line_that_hangs_until_it_is_given_up(login: Rig, remote: Path, tmp_pa
         line.resume()
         following.wait_until_copied(remote)
         until(lambda: following.links[-1].link == "live", "the feed reports the live link")
-        assert "no byte is lost" in following.links[-1].note
+        assert "continues after the last copied byte" in following.links[-1].note
         following.end()
     assert (tmp_path / "run" / "log").read_bytes() == remote.read_bytes()
