@@ -17,7 +17,7 @@ from llmb_tui.cli.output import print_json, print_line, print_status
 from llmb_tui.cli.user import confirm, has_terminal, user_services
 from llmb_tui.errors import LlmbError
 from llmb_tui.language.quantities import byte_size
-from llmb_tui.store.files import write_atomic
+from llmb_tui.store.files import write_all_atomic
 
 _HTML, _MARKDOWN = (".html", ".htm"), (".md", ".markdown")
 
@@ -37,10 +37,10 @@ def report_verb(arguments: argparse.Namespace) -> int:
     charts = {picture.name: Path(arguments.charts) / f"{picture.name}.svg" for picture in images}
     files = [*([target] if target else []), *charts.values()]
     _confirm_replacement([path for path in files if os.path.lexists(path)], force=arguments.force)
-    for picture in images:
-        write_atomic(charts[picture.name], svg(picture.chart).encode())
+    texts = {charts[picture.name]: svg(picture.chart) for picture in images}
     if target is not None:
-        write_atomic(target, _text(report, target, charts).encode())
+        texts[target] = _text(report, target, charts)
+    write_all_atomic({path: text.encode() for path, text in texts.items()})
     if arguments.json:
         print_json({**report.make_document(), "files": [str(path) for path in files]})
         return 0

@@ -7,7 +7,7 @@ import fcntl
 import os
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from llmb_tui.errors import LlmbError, error_with_remedy
@@ -52,19 +52,36 @@ def write_atomic(path: Path, data: bytes) -> None:
 
     Raises LlmbError if the file cannot be written; the old one is then unchanged.
     """
-    make_private_directory(path.parent)
-    with explained_errors("write", path):
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_UNFINISHED)
-        try:
-            with open(handle, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
-        _sync_directory(path.parent)
+    write_all_atomic({path: data})
+
+
+def write_all_atomic(files: Mapping[Path, bytes]) -> None:
+    """`write_atomic` for several files. If one cannot be written, for example on a full disk, no new file remains."""
+    temporary: dict[Path, str] = {}
+    written: list[Path] = []
+    try:
+        for path, data in files.items():
+            make_private_directory(path.parent)
+            with explained_errors("write", path):
+                handle, temporary[path] = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_UNFINISHED)
+                with open(handle, "wb") as file:
+                    file.write(data)
+                    file.flush()
+                    os.fsync(file.fileno())
+        for path in files:
+            with explained_errors("write", path):
+                is_new = not os.path.lexists(path)
+                os.replace(temporary[path], path)
+                del temporary[path]
+                written += [path] if is_new else []
+    except BaseException:
+        for name in (*temporary.values(), *written):
+            with contextlib.suppress(OSError):
+                os.unlink(name)
+        raise
+    for path in files:
+        with explained_errors("write", path):
+            _sync_directory(path.parent)
 
 
 def append_durable(path: Path, data: bytes) -> None:

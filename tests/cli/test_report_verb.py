@@ -103,6 +103,16 @@ def test_files_are_replaced_only_with_force(home: Path) -> None:
     assert path.read_text().startswith("<!DOCTYPE html>")
 
 
+def test_a_report_that_cannot_be_written_leaves_no_charts(home: Path) -> None:
+    words = ("fast1", "-o", str(home / "r.md"), "--charts", str(home / "charts"))
+    (home / "r.md").mkdir()
+    assert report(home, *words, "--force").returncode == 2
+    assert list((home / "charts").iterdir()) == []
+    (home / "r.md").rmdir()
+    assert report(home, *words).returncode == 0
+    assert len(list((home / "charts").iterdir())) > 0
+
+
 @pytest.mark.parametrize("name", ["r.pdf", "r", ".html"])
 def test_another_suffix_is_refused(name: str, home: Path) -> None:
     result = report(home, "fast1", "-o", str(home / name))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import time
@@ -8,7 +9,14 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.errors import LlmbError
-from llmb_tui.store.files import append_durable, make_private_directory, remove_leftovers, text_in, write_atomic
+from llmb_tui.store.files import (
+    append_durable,
+    make_private_directory,
+    remove_leftovers,
+    text_in,
+    write_all_atomic,
+    write_atomic,
+)
 from llmb_tui.store.paths import UserPaths, expand_user
 
 
@@ -130,3 +138,26 @@ def test_places_without_the_environment_are_absolute(monkeypatch: pytest.MonkeyP
     assert places.config.is_absolute()
     assert places.state.is_absolute()
     assert "llmb-tui" in str(places.config)
+
+
+def test_of_several_files_all_are_written_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {tmp_path / "charts" / name: name.encode() * 1000 for name in ("a.svg", "b.svg", "c.svg")}
+    sync, synced = os.fsync, list[int]()
+
+    def full_at_the_third(handle: int) -> None:
+        synced.append(handle)
+        if len(synced) == 3:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        sync(handle)
+
+    monkeypatch.setattr(os, "fsync", full_at_the_third)
+    with pytest.raises(LlmbError, match=r"c\.svg") as caught:
+        write_all_atomic(files)
+    assert "No space left" in caught.value.why
+    assert list((tmp_path / "charts").iterdir()) == []
+    write_all_atomic(files)
+    assert {path: path.read_bytes() for path in (tmp_path / "charts").iterdir()} == files
+    (tmp_path / "z").mkdir()
+    with pytest.raises(LlmbError):
+        write_all_atomic({tmp_path / "new": b"x", tmp_path / "z": b"x"})
+    assert {path.name for path in tmp_path.iterdir()} == {"charts", "z"}
