@@ -18,7 +18,7 @@ from llmb_tui.cluster.session import Session, login_node
 from llmb_tui.cluster.slurm.client import partitions
 from llmb_tui.cluster.slurm.partition import Partition
 from llmb_tui.errors import LlmbError, remedy_in
-from llmb_tui.language.redact import server_words
+from llmb_tui.language.redact import server_words, without_secrets
 from llmb_tui.language.text import clean
 from llmb_tui.launch import submission_status
 from llmb_tui.launch.delivery import Jobs, OnStatus, Outcome
@@ -136,7 +136,7 @@ class LoginNodeDelivery(ABC):
         """The outcome by the traces. Raises LlmbError if Slurm must be asked and does not answer."""
         if status.withdrawn:
             return Outcome("withdrawn", NEVER_SENT)
-        if never := self.never_submitted(status):
+        if never := without_secrets(self.never_submitted(status)):
             return Outcome("refused", never)
         late = status.has_ended and status.age_s > TAKEN_WITHIN_S
         jobs = self.jobs(status)
@@ -148,7 +148,7 @@ class LoginNodeDelivery(ABC):
         return self._without_jobs(status, jobs.question, late=late)
 
     def _without_jobs(self, status: SubmissionStatus, question: str, *, late: bool) -> Outcome:
-        reason = self.reason(status)
+        reason = without_secrets(self.reason(status))
         words = f"{self.program} said: {reason}" if reason else ""
         if question:
             return Outcome("unknown", question)
@@ -162,7 +162,7 @@ class LoginNodeDelivery(ABC):
         """Poll until the outcome is known or the time is up; a lost start command is sent again."""
         until = time.monotonic() + self.answers_within_s
         pause = _FIRST_PAUSE_S
-        on_progress(self.progress(status))
+        on_progress(without_secrets(self.progress(status)))
         while not (status.has_ended or status.withdrawn or self.has_answered(status)) and time.monotonic() < until:
             time.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE_S)
@@ -171,7 +171,7 @@ class LoginNodeDelivery(ABC):
             except (DisconnectedError, NoAnswerError, UnreachableError):
                 if self._session.state == "closed":
                     raise
-            on_progress(self.progress(status))
+            on_progress(without_secrets(self.progress(status)))
         return status
 
     def _open_question(self, status: SubmissionStatus, words: str) -> str:
@@ -179,7 +179,7 @@ class LoginNodeDelivery(ABC):
         if status.has_ended:
             return f"{no_job} {self.program} ended without an answer; Slurm may still accept the job. {words}".strip()
         if status.owner:
-            activity = self.progress(status)
+            activity = without_secrets(self.progress(status))
             return f"{no_job} {status.owner} started {self.program}, which has not answered. {activity}".strip()
         return f"{no_job} The connection broke during the submission."
 

@@ -8,7 +8,6 @@ from typing import Literal
 
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
-from llmb_tui.language.redact import without_secrets
 from llmb_tui.language.text import clean
 
 ProbeMode = Literal["look", "start", "withdraw"]
@@ -92,7 +91,7 @@ def parse(text: str) -> SubmissionStatus:
     return SubmissionStatus(
         owner="".join(claim[:1]),
         exit_code=int(code[1]) if code else None,
-        output=without_secrets(clean(words.replace("\r\n", "\n").replace("\r", "\n"))).strip(),
+        output=clean(words.replace("\r\n", "\n").replace("\r", "\n")).strip(),
         has_ended=code is not None or "gone" in values or age_s > _LONGEST_S,
         age_s=age_s,
         values=lines,

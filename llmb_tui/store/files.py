@@ -75,9 +75,9 @@ def write_all_atomic(files: Mapping[Path, bytes]) -> None:
                 del temporary[path]
                 written += [path] if is_new else []
     except BaseException:
-        for name in (*temporary.values(), *written):
+        for left in (*map(Path, temporary.values()), *written):
             with contextlib.suppress(OSError):
-                os.unlink(name)
+                left.unlink()
         raise
     for path in files:
         with explained_errors("write", path):

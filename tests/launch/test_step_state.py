@@ -29,6 +29,15 @@ def test_a_download_reports_bytes_layers_and_the_remaining_time() -> None:
     assert state.detail == "[INFO] Downloading 66 missing layers..."
 
 
+@pytest.mark.parametrize("state", ["running", "failed"])
+def test_a_secret_in_the_log_of_a_step_is_hidden_even_if_the_shown_line_is_cut_in_it(state: str) -> None:
+    line = f"{'x' * 130} curl: (22) hf_{'a1B2' * 20} https://me:hunter2x@host"
+    probe = read_probes(f"= {state} 0 0 0 0 -\n|{line}\n", 1)[0]
+    detail = state_of(PLAIN, probe, None, step_rate(), 0.0).detail
+    assert "[hidden]" in detail
+    assert "a1B2" not in detail
+
+
 def test_no_remaining_time_is_invented() -> None:
     pace = step_rate()
     for now in (100.0, 130.0):

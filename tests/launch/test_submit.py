@@ -124,6 +124,14 @@ def test_a_refusal_keeps_slurms_words(stage: Stage) -> None:
     assert stage.events()[-1] == "refused"
 
 
+def test_a_secret_in_the_message_of_sbatch_reaches_neither_the_error_nor_the_record(stage: Stage) -> None:
+    stage.on_sbatch("echo 'sbatch: error: Invalid account, JWT token=canary7Qz93817' >&2; exit 1")
+    with pytest.raises(LlmbError) as caught:
+        stage.submit()
+    assert caught.value.why == "sbatch said: Invalid account, JWT token=[hidden]"
+    assert stage.runs.load(RUN_ID).note == "Invalid account, JWT token=[hidden]"
+
+
 def test_a_refused_run_stays_refused(stage: Stage) -> None:
     stage.on_sbatch("echo 'sbatch: error: Invalid account' >&2; exit 1")
     for _ in range(2):

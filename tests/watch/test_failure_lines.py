@@ -137,3 +137,11 @@ def test_slurms_state_ranks_between_a_symptom_and_a_cause() -> None:
     assert len(weights) == 4
     assert weights == sorted(weights, reverse=True)
     assert len(set(weights[1:])) == 3
+
+
+def test_a_secret_in_a_quoted_line_is_hidden() -> None:
+    line = f"RuntimeError: CUDA out of memory. HF_TOKEN=hf_{'a1B2' * 9}"
+    found = worst(f"{line}\n".encode())
+    assert found is not None
+    assert found.line == "RuntimeError: CUDA out of memory. HF_TOKEN=[hidden]"
+    assert "a1B2" not in f"{found.reason} {found.fix}"

@@ -16,6 +16,7 @@ from paramiko.agent import SSH2_AGENT_IDENTITIES_ANSWER, AgentKey, AgentSSH, cSS
 
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.ssh.openssh import HostSettings
+from llmb_tui.language.redact import server_words
 from llmb_tui.language.text import clean, clean_line
 from llmb_tui.store.paths import expand_user
 
@@ -198,9 +199,9 @@ class _AgentKey(AgentKey):
 
 
 def reason(error: Exception) -> str:
-    """Text of an error, clean, without its full stop."""
+    """Text of an error, clean, without secrets and its full stop."""
     text = getattr(error, "strerror", None) or str(error)
-    return clean_line(text).strip().rstrip(".") or type(error).__name__
+    return clean_line(server_words(text)).rstrip(".") or type(error).__name__
 
 
 def _agent_candidate(key: AgentKey) -> Candidate:

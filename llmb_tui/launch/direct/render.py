@@ -15,6 +15,7 @@ from dataclasses import asdict
 
 from llmb_tui.errors import LlmbError
 from llmb_tui.language.quantities import duration
+from llmb_tui.language.redact import server_words
 from llmb_tui.language.text import clean_line
 from llmb_tui.launch.direct.spec_of import checked
 from llmb_tui.launch.spec import LaunchSpec
@@ -160,7 +161,7 @@ class _Worker:
         self._output.seek(0)
         lines = self._output.read().decode(errors="replace").splitlines()
         last = next((line for line in reversed(lines) if line.strip()), f"exit code {code}")
-        return clean_line(last).strip()
+        return clean_line(server_words(last))
 
 
 def _request(spec: LaunchSpec) -> str:

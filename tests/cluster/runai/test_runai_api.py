@@ -341,10 +341,10 @@ class TestLogin:
         said = f"your token canary-of-the-token of {SECRET}, ghp_{'a1B2' * 9}"
         plane.on("GET", "/workloads/w-1", Say(400, body={"message": said}))
         with pytest.raises(ApiError) as caught:
-            api.look(["w-1"])
+            api.read_workloads(["w-1"])
         assert "It answered: your token [hidden] of [hidden], [hidden] (HTTP 400)" in str(caught.value)
         plane.on("GET", "/workloads/w-1", Say(body=workload(phaseMessage=said)))
-        assert api.look(["w-1"])["w-1"].message == "your token [hidden] of [hidden], [hidden]"
+        assert api.read_workloads(["w-1"])["w-1"].message == "your token [hidden] of [hidden], [hidden]"
 
     def test_a_token_that_is_refused_is_renewed_at_once(self, plane: ControlPlane, api: RunaiApi) -> None:
         plane.on("GET", "/workloads/w-1", Say(body=workload()))
