@@ -176,6 +176,12 @@ _FORMS = (
         r"(?i:wandb)(?:(?=[^\n]{0,300}?(?i:key|login)[^\n]{0,40}?(?<![0-9a-f])(?P<it>[0-9a-f]{40})(?![0-9a-f]))|)"
         r"[^\n]{0,300}+",
     ),
+    _Form(
+        "the password of a command",
+        "curl",
+        r"(?i:curl)(?:(?=[^\n]{0,300}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"'$]{1,64}:(?P<it>[^\s\"'$<*]{4,}))|)"
+        r"[^\n]{0,300}+",
+    ),
     _Form("the password of a command", "sshpass", rf"sshpass[ \t]{{1,8}}+-p[ \t]{{0,8}}+{_value(4)}"),
     _Form("the value of a secret's variable", "token secret pass apikey credential", _assigned(_VARIABLE, 8)),
     _Form("the value of a secret", "pass pwd secret", _assigned(_PASSWORDS, 6, _IS_NO_NAME)),

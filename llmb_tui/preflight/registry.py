@@ -112,6 +112,6 @@ def _digest(index: str) -> str:
 def _json(text: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}

@@ -48,6 +48,10 @@ SECRETS = {
     f"['train.py', '--api_key', '{VALUE}']": VALUE,
     f"--secret={VALUE}": VALUE,
     f"sshpass -p {VALUE} ssh host": VALUE,
+    f"curl -s --user 'alice:{VALUE}' https://host/x": VALUE,
+    f"PGPASSWORD={VALUE[:6]} psql": VALUE[:6],
+    f"SharedAccessKey={VALUE}=;EntityPath=x": VALUE,
+    f"npm config: //host/:_authToken={VALUE}": VALUE,
     f"X-Api-Key: {VALUE}": VALUE,
     f"api_key={VALUE}": VALUE,
     f"AccountKey={KEY_OF_AZURE};EndpointSuffix=core.windows.net": KEY_OF_AZURE,
@@ -101,6 +105,8 @@ HARMLESS = [
     "secret: none, password=****, token=<your token>, SECRET_KEY=$(cat file1234)",
     "-" * 300,
     "cookie: enabled",
+    "curl -u $USER:$PASS https://host",
+    "docker run --user 1000:1000",
 ]
 
 

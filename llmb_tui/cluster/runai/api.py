@@ -295,7 +295,7 @@ class RunaiApi(AnswerCache):
 
     def _checked(self, kind: type[T], item: Any, action: str) -> T:
         try:
-            return kind.model_validate(given(item))
+            return kind.model_validate(item)
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False, include_context=False)[0]
             why = clean_line(f"{kind.__name__}.{'.'.join(map(str, first['loc']))}: {first['msg']}")
@@ -308,7 +308,7 @@ class RunaiApi(AnswerCache):
 
     def _document(self, answer: Response, action: str) -> Any:
         try:
-            return json.loads(answer.body)
+            return given(json.loads(answer.body))
         except (ValueError, RecursionError) as error:
             raise malformed(self._server.name, action, "The answer is not JSON") from error
 

@@ -225,7 +225,7 @@ class Kube:
             answer, stderr = out.read(_LONGEST_FILE), err.read(_LONGEST_FILE)
         try:
             status = json.loads(answer)["status"] if code == 0 else None
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             status = None
         if not isinstance(status, dict):
             words = short_line(server_words(stderr.decode(errors="replace").strip().rpartition("\n")[2]))

@@ -20,6 +20,7 @@ WorkloadKind = Literal["distributed", "trainings"]
 
 HUB_KEYS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "token")
 """Possible names of a credential's entry with a Hugging Face token, the most likely first."""
+_DEEPEST = 50
 _DATE_TIME = TypeAdapter(datetime)
 
 
@@ -27,11 +28,18 @@ def _clean(value: object) -> object:
     return clean_line(value) if isinstance(value, str) else value
 
 
-def given(part: Any) -> Any:
-    """Remove nulls from a JSON document: for the API they are the same as missing keys."""
+def given(part: Any, depth: int = 0) -> Any:
+    """Remove nulls from a JSON document: for the API they are the same as missing keys.
+
+    Raises ValueError if it is too deep for an answer of the API, so that all its readers may recurse.
+    """
+    if depth > _DEEPEST:
+        raise ValueError("too deep")
     if isinstance(part, list):
-        return [given(item) for item in part if item is not None]
-    return {name: given(value) for name, value in part.items() if value is not None} if isinstance(part, dict) else part
+        return [given(item, depth + 1) for item in part if item is not None]
+    if isinstance(part, dict):
+        return {name: given(value, depth + 1) for name, value in part.items() if value is not None}
+    return part
 
 
 def _unix(value: object) -> float:

@@ -369,12 +369,19 @@ class TestKubeconfig:
 
     @pytest.mark.parametrize(
         ("command", "why"),
-        [("./missing", "cannot be started"), ("false", "exit code 1"), ("true", "gave no login")],
+        [
+            ("./missing", "cannot be started"),
+            ("false", "exit code 1"),
+            ("true", "gave no login"),
+            ("head -c 300000 /dev/zero | tr '\\0' '['", "gave no login"),
+            ("echo 'refused: token=canary7Qz93817' >&2; exit 1", "gave no login: refused: token=[hidden]."),
+        ],
     )
     def test_a_plugin_without_a_token_raises_an_error_with_the_reason(
         self, kubeconfig: Path, command: str, why: str
     ) -> None:
-        self.change(kubeconfig, exec={"command": command, "installHint": "apt install it"})
+        shell = {"command": "sh", "args": ["-c", command]} if " " in command else {"command": command}
+        self.change(kubeconfig, exec={**shell, "installHint": "apt install it"})
         with pytest.raises(LlmbError, match="kubeconfig") as caught:
             Kube(str(kubeconfig)).open("/x")
         assert why in caught.value.why

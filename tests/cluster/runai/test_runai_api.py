@@ -605,3 +605,12 @@ def test_how_far_the_servers_clock_is_ahead(plane: ControlPlane, api: RunaiApi, 
     api.read_workloads(["w-1"])
     assert api.skew_s == pytest.approx(ahead_s, abs=60)
     assert api.server_time == pytest.approx(time.time() + ahead_s, abs=60)
+
+
+@pytest.mark.parametrize("depth", [100, 400, 800, 100_000])
+def test_a_deep_answer_is_malformed(plane: ControlPlane, api: RunaiApi, depth: int) -> None:
+    body = json.dumps(workload(allocatedResources="DEEP")).replace('"DEEP"', '{"a":' * depth + "1" + "}" * depth)
+    plane.on("GET", "/workloads/w-1", Say(body=body.encode()))
+    for ask in (api.read_workloads, lambda ids: api.record(ids[0])):
+        with pytest.raises(ApiError, match="did not answer as Run:ai does"):
+            ask(["w-1"])
