@@ -46,7 +46,7 @@ class _Steps:
 
     def __init__(self, log_format: LogFormatId) -> None:
         self.format = log_format
-        self.parser = StepParser(log_format)
+        self.parser = StepParser(log_format, counts_lines=True)
         self.count = self.starts = 0
         self.has_times = False
 
