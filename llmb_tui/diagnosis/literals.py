@@ -1,4 +1,4 @@
-"""`required_literal`: a text that every match of a regular expression contains; searching it is cheaper than matching."""
+"""`required_literal`: a text that every match of a regular expression contains, for a search before matching."""
 
 from __future__ import annotations
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
@@ -71,9 +73,9 @@ def _facts(file: BinaryIO, log_format: LogFormatId | None) -> LogFacts:
     settings: dict[str, str] = {}
     begins = False
     tail = b""
-    simulated = _SIMULATED in file.read(_LINE)
-    file.seek(0)
-    while data := file.read(_PIECE):
+    head = file.read(_LINE)
+    simulated = _SIMULATED in head
+    for data in chain((head,), iter(partial(file.read, _PIECE), b"")):
         for name, parser in parsers.items():
             steps[name].extend(parser.feed(data))
         text = tail + data
