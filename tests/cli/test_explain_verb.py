@@ -99,6 +99,13 @@ def test_what_a_whole_run_hides_is_reported(
     assert "nothing failed" not in out
 
 
+@pytest.mark.parametrize("verb", ["explain", "results"])
+@pytest.mark.parametrize("log", ["10-nemo2-without-step-time", "11-nemo-automodel-micro-batches"])
+def test_a_log_without_step_times_says_so(verb: str, log: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([verb, str(CASES / f"{log}.log")]) == 0
+    assert "no step time" in " ".join(capsys.readouterr().out.split())
+
+
 def test_the_notes_of_a_sound_run_are_empty(capsys: pytest.CaptureFixture[str]) -> None:
     for log in ("15-run-whole-crash-at-exit", "18-nemo2-two-epochs", "03-megatron-lm-timestamp-throughput"):
         document = explained(capsys, str(CASES / f"{log}.log"))
