@@ -171,7 +171,7 @@ def test_the_environment_counts_towards_disk_space_until_it_exists() -> None:
     [
         ("site /etc/enroot", "warning", "no hook 50-slurm-pytorch.sh, no ENROOT_REMAP_ROOT"),
         (
-            "hook\nENROOT_REMAP_ROOT yes\nENROOT_ROOTFS_WRITABLE no\nadapters x",
+            "hook\nENROOT_REMAP_ROOT yes\nadapters x",
             "warning",
             "no ENROOT_ROOTFS_WRITABLE on the login node, which",
         ),

@@ -264,23 +264,6 @@ def test_a_login_node_without_enroot_imports_in_a_job(rig: Rig, look: Look, unus
     assert "enroot-space" not in checks
 
 
-def test_settings_of_enroot_are_shown_as_enroot_reads_them(rig: Rig, look: Look) -> None:
-    folder = rig.directory / "etc" / "enroot"
-    conf = folder / "enroot.conf"
-    before = conf.read_text()
-    conf.write_text("#ENROOT_DATA_PATH /no\nENROOT_TEMP_PATH   ${HOME}/tmp/$(id -u)\nENROOT_REMAP_ROOT=no\n")
-    (folder / "hooks.d").rename(folder / "aside")
-    try:
-        checks = look()
-    finally:
-        conf.write_text(before)
-        (folder / "aside").rename(folder / "hooks.d")
-    assert checks["enroot"].found == "enroot 3.5.0; TEMP_PATH /home/operator/tmp/4100; REMAP_ROOT no"
-    settings = checks["enroot-settings"]
-    lacking = "no hook 50-slurm-pytorch.sh, no ENROOT_REMAP_ROOT, no ENROOT_ROOTFS_WRITABLE"
-    assert (settings.status, settings.found) == ("warning", f"{lacking} in {folder} of the login node")
-
-
 def test_a_directory_of_another_user(rig: Rig, look: Look) -> None:
     folder = rig.new_dir()
     folder.chmod(0o555)
