@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -249,6 +250,26 @@ def test_a_slurm_without_pyxis(rig: Rig, look: Look) -> None:
     finally:
         plugstack.write_text(before)
     assert (check.status, check.found) == ("failed", "srun does not have --container-image")
+
+
+def test_a_pyxis_that_was_built_for_another_slurm(rig: Rig, look: Look, tmp_path: Path) -> None:
+    source, plugin = tmp_path / "spank_pyxis.c", rig.directory / "knobs" / "lib" / "spank_pyxis.so"
+    number = "#undef SLURM_VERSION_NUMBER\n#define SLURM_VERSION_NUMBER 0x150808\n"
+    source.write_text(f"#include <slurm/spank.h>\n{number}SPANK_PLUGIN(pyxis, 1);\n")
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", str(plugin), str(source)], check=True)
+    plugstack = rig.directory / "etc" / "slurm" / "plugstack.conf"
+    before = plugstack.read_text()
+    try:
+        plugstack.write_text(f"required {plugin}\n")
+        checks = look()
+    finally:
+        plugstack.write_text(before)
+    words = f"plugin_load_from_file: Incompatible Slurm plugin {plugin} version (21.08.8)"
+    for name in ("pyxis", "pmix"):
+        assert (checks[name].status, checks[name].found) == ("failed", words)
+        assert "has to be built for Slurm 22.05.8" in checks[name].fix
+    assert checks["trial"].status == "warning"
+    assert "has to be built for Slurm 22.05.8" in checks["trial"].fix
 
 
 def test_a_login_node_without_enroot_imports_in_a_job(rig: Rig, look: Look, unused_port: int) -> None:
