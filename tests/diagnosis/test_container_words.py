@@ -58,6 +58,16 @@ CASES = {
         "lacks nvidia-container-cli",
         "install it",
     ),
+    "NVIDIA/enroot#141": (
+        "enroot-aufs2ovlfs: failed to set capabilities: Operation not permitted",
+        "lack their capabilities",
+        "enroot+caps",
+    ),
+    "another missing program": (
+        f"{PYXIS}[ERROR] Command not found: squashfuse",
+        "lacks the program squashfuse",
+        "install it",
+    ),
     "NVIDIA/pyxis#95": (
         "srun: error: spank: pyxis.conf:1: Failed to load plugin spank_pyxis.so: Incompatible Slurm plugin version",
         "spank_pyxis.so was built for another version of Slurm",
@@ -90,7 +100,9 @@ def test_the_words_have_the_same_cause_in_a_run_and_in_an_install(line: str, wha
         (f"{HOOK}initialization error: nvml error: driver not loaded", "AppArmor"),
         (f"{HOOK}initialization error: open failed: /proc/self/ns/mnt: permission denied", "driver's version"),
         (f"{HOOK}ldcache error: process /usr/sbin/ldconfig failed with error code: 1", "driver's version"),
-        (f"{PYXIS}[ERROR] Command not found: squashfuse", "nvidia-container-cli"),
+        (f"{PYXIS}[ERROR] Command not found: squashfuse", "mounted path"),
+        (f"{PYXIS}enroot-switchroot: failed to execute: /bin/sh: Permission denied", "mounted path"),
+        ("enroot-mount: failed to mount: /x at /y: Operation not permitted", "user namespaces"),
         ("git@github.com: Permission denied (publickey).", "writable install directory"),
         ("cp: failed to preserve ownership for 'x': Operation not permitted", "Enroot needs"),
         ("bash: ./setup.sh: Permission denied", "writable install directory"),
