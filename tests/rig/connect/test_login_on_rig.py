@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -42,6 +43,25 @@ def log_in(profile: SlurmProfile, person: Person | None = None, unlocked: Unlock
 @pytest.mark.parametrize("key", ["id_ed25519", "id_rsa"])
 def test_a_login_by_key_needs_no_prompt(login: Rig, key: str) -> None:
     assert log_in(login.profile(identity_file=str(login.client.key(key))))
+
+
+@pytest.mark.parametrize(
+    ("key", "options"),
+    [
+        ("id_ed25519", ["-Z", "aes256-gcm@openssh.com"]),
+        ("id_rsa", ["-Z", "chacha20-poly1305@openssh.com"]),
+        ("id_rsa", ["-m", "PKCS8"]),
+    ],
+)
+def test_a_key_in_any_form_of_openssh_logs_in_after_its_passphrase(
+    login: Rig, tmp_path: Path, key: str, options: list[str]
+) -> None:
+    file = Path(shutil.copy(login.client.key(key), tmp_path / "key"))
+    change = ["ssh-keygen", "-q", "-p", "-P", "", "-N", PASSPHRASE, *options, "-f", str(file)]
+    subprocess.run(change, check=True, stdout=subprocess.DEVNULL)
+    person = Person(answers=["wrong", PASSPHRASE])
+    assert log_in(login.profile(identity_file=str(file)), person)
+    assert [prompt.partition(".")[0] == "Wrong passphrase" for prompt, _ in person.prompts] == [False, True]
 
 
 def test_the_passphrase_prompt_repeats_until_the_answer_is_correct(login: Rig) -> None:
