@@ -226,6 +226,8 @@ def test_another_program_in_place_of_the_shell_is_quoted() -> None:
         def run_script(self, *_: object, **__: object) -> Completed:
             return Completed(1, "This account is currently not available.\n", "")
 
+        run = run_script
+
     with pytest.raises(LlmbError, match="runs no commands") as caught:
         run_batch(cast("SlurmCluster", Nologin()), {"id": "id"}, 1.0)
     assert "This account is currently not available." in caught.value.why
