@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import copy
 import socket
+import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -15,6 +16,7 @@ import paramiko
 from paramiko.agent import SSH2_AGENT_IDENTITIES_ANSWER, AgentKey, AgentSSH, cSSH2_AGENTC_REQUEST_IDENTITIES
 
 from llmb_tui.cluster.prompter import Prompter
+from llmb_tui.cluster.ssh.certificates import parse_certificate
 from llmb_tui.cluster.ssh.key_files import (
     KeyFileError,
     KeyLockedError,
@@ -52,6 +54,8 @@ class Candidate:
     """Whether its use may ask the user for a passphrase, or for a touch of an agent's token."""
     private: Callable[[], paramiko.PKey | None]
     """Returns the key for signing; None if its passphrase was not given."""
+    has_expired: bool = False
+    """Whether it is a certificate that has expired."""
 
 
 class Keys:
@@ -132,7 +136,7 @@ class Keys:
             certificate = _certificate(file, candidate.public)
             if certificate is not None:
                 private = partial(_certified, candidate.private, certificate)
-                yield Candidate(f"certificate {file}", certificate.asbytes(), candidate.asks, private)
+                yield _with_fault(Candidate(f"certificate {file}", certificate.asbytes(), candidate.asks, private))
         yield candidate
 
     def _unlock(self, path: str) -> paramiko.PKey | None:
@@ -212,7 +216,19 @@ def reason(error: Exception) -> str:
 
 def _agent_candidate(key: AgentKey) -> Candidate:
     comment = clean_line(key.comment)[:60]
-    return Candidate(f"the agent's key {comment}".rstrip(), key.asbytes(), True, lambda: key)
+    return _with_fault(Candidate(f"the agent's key {comment}".rstrip(), key.asbytes(), True, lambda: key))
+
+
+def _with_fault(candidate: Candidate) -> Candidate:
+    """Add to the name why a certificate is not valid. It is offered all the same: this machine's clock may be wrong."""
+    try:
+        certificate = parse_certificate(candidate.public)
+    except ValueError:  # a key, or a certificate for a type of key that only an agent has
+        return candidate
+    now = time.time()
+    fault = certificate.user_fault(now)
+    name = f"{candidate.name}, which {fault}" if fault else candidate.name
+    return replace(candidate, name=name, has_expired=certificate.has_expired(now))
 
 
 def _version(path: str) -> tuple[str, int, int]:

@@ -218,10 +218,10 @@ def authority(login: Rig, tmp_path: Path) -> Path:
     return key
 
 
-def sign(authority: Path, key: Path, certificate: Path) -> Path:
+def sign(authority: Path, key: Path, certificate: Path, *options: str) -> Path:
     """Create a certificate for the operator at that path."""
     public = Path(f"{key}.pub")
-    command = ["ssh-keygen", "-q", "-s", str(authority), "-I", "test", "-n", "operator", str(public)]
+    command = ["ssh-keygen", "-q", "-s", str(authority), "-I", "test", "-n", "operator", *options, str(public)]
     subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
     return Path(f"{key}-cert.pub").replace(certificate)
 
@@ -236,6 +236,35 @@ def test_a_certificate_lets_its_key_in(login: Rig, tmp_path: Path, authority: Pa
         person = Person(answers=[PASSPHRASE])
         log_in(profile, person)
         assert len(person.prompts) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (("-V", "20200101:20200102"), "which expired on "),
+        (("-V", "20900101:20910101"), "which is not valid before "),
+        (("-h",), "which is not for a user"),
+    ],
+)
+def test_a_certificate_that_is_not_valid_is_refused_with_the_reason(
+    login: Rig, tmp_path: Path, authority: Path, options: tuple[str, ...], reason: str
+) -> None:
+    key = new_key(tmp_path / "key")
+    sign(authority, key, Path(f"{key}-cert.pub"), *options)
+    errors = []
+    for more in ("PermitTTY yes", "AuthenticationMethods publickey"):  # with and without a question for the password
+        lines = (f"TrustedUserCAKeys {login.directory}/ssh/authority.pub", more)
+        with with_options(login, "login", *lines), ssh_agent(tmp_path / "agent", key) as socket:
+            for profile in (
+                login.profile(identity_file=str(key)),
+                without_keys(login, tmp_path, "login", f"IdentityAgent {socket}"),
+            ):
+                with pytest.raises(AuthenticationError) as caught:
+                    log_in(profile)
+                errors.append(caught.value)
+    for error in errors:
+        assert reason in error.why
+        assert error.fix.startswith("Renew the certificate") is ("expired" in reason)
 
 
 def test_a_certificate_in_a_separate_file_is_used_with_the_agents_key(
