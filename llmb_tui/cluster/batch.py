@@ -37,6 +37,8 @@ class Answer:
     """Stdout and stderr in one: remote text, not cleaned."""
 
 
+_HAS_BEGUN = """printf '\\036%s\\n' "$1\""""
+"""First line of a script that may print nothing else: it proves that the login node ran the script."""
 TIMED_OUT = 124
 """Exit code of a program that `limited` ended because its time was up."""
 NO_ANSWER = Answer(-1, "")
@@ -137,11 +139,14 @@ def ask(
     """Run a read-only script, and return (kind, name, text) of each part that it prints.
 
     The script gets a token as its first argument, and frames each part with it (see `frames`).
-    Raises `failed(reason)` if the script fails, and the errors of `Session.run_script`.
+    Raises `failed(reason)` if the script fails, LlmbError if another program answers in place of the script, and the
+    errors of `Session.run_script`.
     """
     token = session.once("token", lambda: secrets.token_hex(8))
     words = [token, *map(str, arguments)]
-    result = session.run_script(script, words, deadline_s=deadline_s, only_looks=True)
+    result = session.run_script(f"{_HAS_BEGUN}\n{script}", words, deadline_s=deadline_s, only_looks=True)
+    if token not in result.stdout:
+        raise _not_run(session, result)
     if result.exit_code != 0:
         raise failed(clean(result.stderr.strip()) or f"The command returned exit code {result.exit_code}.")
     parts = ((head.partition(" "), text) for head, text in frames(result.stdout, token))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.cluster.batch import run_batch
+from llmb_tui.cluster.batch import ask, run_batch
 from llmb_tui.cluster.failures import AuthenticationError, HostKeyUnknownError, UnreachableError
 from llmb_tui.cluster.prompter import NonInteractivePrompter
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
@@ -85,6 +86,8 @@ def first_batch(rig: Rig, profile: SlurmProfile | None = None) -> LlmbError:
     try:
         with pytest.raises(LlmbError) as caught:
             run_batch(session, {"id": "id"}, 20.0)
+        with pytest.raises(LlmbError, match=re.escape(caught.value.what)):  # and not an empty answer
+            ask(session, "true", failed=LlmbError, deadline_s=20.0)
         return caught.value
     finally:
         session.close()
@@ -108,6 +111,7 @@ def test_a_startup_file_that_replaces_the_shell_is_found(login: Rig, line: str) 
         (home / ".bashrc").write_text(f"[[ $- == *i* ]] && {{ {line}; }}\n")
         session = SlurmCluster(login.profile())
         assert run_batch(session, {"id": "id -un"}, 20.0)["id"].text == "operator\n"
+        assert ask(session, "true", failed=LlmbError, deadline_s=20.0) == []
         session.close()
 
 
