@@ -88,7 +88,7 @@ class Certificate:
             return f"is signed with a key of the type {clean_line(kind)}, which this program cannot check"
         except (paramiko.SSHException, ValueError):
             is_right = False
-        return "" if is_right else "has a false signature"
+        return "" if is_right else "has an invalid signature"
 
 
 def parse_certificate(blob: bytes) -> Certificate:

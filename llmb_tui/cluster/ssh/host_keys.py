@@ -28,6 +28,7 @@ from llmb_tui.store.files import append_durable
 
 # An RSA key has one type in a file, and two signature algorithms in the protocol.
 _ALGORITHMS = {"ssh-rsa": ("rsa-sha2-512", "rsa-sha2-256")}
+_NOT_KEPT = "The answer is not saved: name a file as `known_hosts` in the cluster's profile."
 _REVOKED, _AUTHORITY = "@revoked", "@cert-authority"
 
 
@@ -108,14 +109,11 @@ class KnownHosts:
             raise _changed(name, key, entries)
         if (name, key) in self._accepted:
             return
-        note = (
-            f"{clean_line(str(authorities[0].file))} trusts an authority for this host, but {fault}."
-            if authorities
-            else ""
-        )
-        if self._keeps_no_keys:
-            note += " No file keeps the answer: name a file as `known_hosts` in the cluster's profile."
-        if prompter is None or not prompter.accept_host_key(clean_line(name), key.type, key.fingerprint, note):
+        note = ""
+        if authorities:
+            note = f"{clean_line(str(authorities[0].file))} trusts an authority for this host, but {fault}."
+        question = f"{note} {_NOT_KEPT}".lstrip() if self._keeps_no_keys else note
+        if prompter is None or not prompter.accept_host_key(clean_line(name), key.type, key.fingerprint, question):
             raise self._unknown(name, key, note, may_ask=prompter is not None)
         self._remember(name, key)
 
@@ -197,7 +195,7 @@ def _certificate_fault(
         return "the host's certificate cannot be read"
     if proof.authority not in [entry.key.blob for entry in authorities]:
         authority = ServerKey(Fields(proof.authority).text(), proof.authority)
-        return f"the host's certificate is signed by another one: {clean_line(authority.type)} {authority.fingerprint}"
+        return f"the host's certificate is signed by another authority: {clean_line(authority.type)} {authority.fingerprint}"
     fault = proof.host_fault(host, time.time())
     return f"the host's certificate {fault}" if fault else ""
 

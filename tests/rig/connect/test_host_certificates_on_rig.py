@@ -100,7 +100,7 @@ def test_every_type_of_key_is_accepted(site: Site, kind: str, by: str) -> None:
         (("-h", "-n", "login.example,eos"), "authority_ed25519", "certificate is for other names: login.example, eos."),
         (("-h", "-n", "*"), "authority_ed25519", "certificate is for other names: *."),
         (("-n", "127.0.0.1"), "authority_ed25519", "certificate is not for a host."),
-        (("-h",), "other", "certificate is signed by another one: ssh-ed25519 SHA256:"),
+        (("-h",), "other", "certificate is signed by another authority: ssh-ed25519 SHA256:"),
         (("-h", "-t", "ssh-rsa"), "authority_rsa", "certificate is signed with SHA-1"),
         (None, "", "the host showed no certificate."),
     ],
