@@ -94,7 +94,12 @@ def shake_hands(transport: LoginTransport, settings: HostSettings, prompter: Pro
 
     Raises SshRefusedError, UnreachableError, HostKeyUnknownError or HostKeyChangedError.
     """
-    known_hosts = KnownHosts(settings.known_hosts, hashed=settings.hash_known_hosts, accepted=accepted)
+    known_hosts = KnownHosts(
+        settings.known_hosts,
+        hashed=settings.hash_known_hosts,
+        accepted=accepted,
+        revoked=settings.revoked_host_keys,
+    )
     # A host with an alias is only known by its alias.
     host, port = (settings.host_key_alias, SSH_PORT) if settings.host_key_alias else (settings.host, settings.port)
     options = transport.get_security_options()

@@ -21,6 +21,7 @@ from llmb_tui.cluster.failures import HostKeyChangedError, HostKeyUnknownError
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.quoting import shell_join
 from llmb_tui.cluster.ssh.certificates import SUFFIX, Certificate, parse_certificate
+from llmb_tui.cluster.ssh.revoked_keys import is_revoked
 from llmb_tui.cluster.ssh.wire import Fields
 from llmb_tui.errors import LlmbError
 from llmb_tui.language.text import clean_line
@@ -71,10 +72,18 @@ class KnownHosts:
     """The known keys of all hosts. It reads all `files`, and appends an accepted key to the first.
 
     `hashed`: write hashed host names (HashKnownHosts). `accepted` holds accepted keys that are not written to a file;
-    pass it again to avoid the same question.
+    pass it again to avoid the same question. `revoked`: files of revoked keys (RevokedHostKeys).
     """
 
-    def __init__(self, files: Sequence[Path], *, hashed: bool = False, accepted: AcceptedKeys | None = None) -> None:
+    def __init__(
+        self,
+        files: Sequence[Path],
+        *,
+        hashed: bool = False,
+        accepted: AcceptedKeys | None = None,
+        revoked: Sequence[Path] = (),
+    ) -> None:
+        self._revoked = revoked
         self._file = files[0]
         self._hashed = hashed
         self._accepted = AcceptedKeys() if accepted is None else accepted
@@ -94,9 +103,14 @@ class KnownHosts:
         proof = _parsed(certificate)
         for entry in (*self._entries_of(name, _REVOKED), *self._entries_of(plain, _REVOKED)):
             if entry.key == key:
-                raise _revoked(f"The host key of {clean_line(name)}", entry)
+                raise _revoked(f"The host key of {clean_line(name)}", entry.key, entry.file)
             if proof is not None and entry.key.blob == proof.authority:
-                raise _revoked(f"The authority that signed the host certificate of {clean_line(name)}", entry)
+                subject = f"The authority that signed the host certificate of {clean_line(name)}"
+                raise _revoked(subject, entry.key, entry.file)
+        shown = [key.blob] if certificate is None or proof is None else [key.blob, certificate, proof.authority]
+        for file in self._revoked:
+            if is_revoked(file, shown):
+                raise _revoked(f"The host key of {clean_line(name)}, or its certificate,", key, file)
         authorities = self._authorities_of(host, port)
         fault = _certificate_fault(host, key, certificate, proof, authorities)
         if authorities and not fault:
@@ -195,15 +209,16 @@ def _certificate_fault(
         return "the host's certificate cannot be read"
     if proof.authority not in [entry.key.blob for entry in authorities]:
         authority = ServerKey(Fields(proof.authority).text(), proof.authority)
-        return f"the host's certificate is signed by another authority: {clean_line(authority.type)} {authority.fingerprint}"
+        shown = f"{clean_line(authority.type)} {authority.fingerprint}"
+        return f"the host's certificate is signed by another authority: {shown}"
     fault = proof.host_fault(host, time.time())
     return f"the host's certificate {fault}" if fault else ""
 
 
-def _revoked(subject: str, entry: _Entry) -> HostKeyChangedError:
+def _revoked(subject: str, key: ServerKey, file: Path) -> HostKeyChangedError:
     return HostKeyChangedError(
-        f"{subject} is revoked: {entry.key.type} {entry.key.fingerprint}",
-        f"{entry.file} marks this key as revoked: it must not be trusted.",
+        f"{subject} is revoked: {key.type} {key.fingerprint}",
+        f"{file} marks it as revoked: it must not be trusted.",
         "Ask the cluster's administrators for the correct key.",
     )
 

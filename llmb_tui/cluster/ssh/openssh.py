@@ -61,6 +61,8 @@ class HostSettings:
     """Path of the agent's socket; None: no agent."""
     known_hosts: tuple[Path, ...] = ()
     """Files of known host keys; an accepted key is appended to the first."""
+    revoked_host_keys: tuple[Path, ...] = ()
+    """Files of revoked host keys."""
     host_key_alias: str | None = None
     hash_known_hosts: bool = False
     trusts_known_keys_only: bool = False
@@ -86,21 +88,28 @@ class HostSettings:
     @property
     def debug_command(self) -> str:
         """Command that shows details of a login to this host in another terminal."""
-        return clean(shlex.join(self._command("-v")))
+        return clean(shlex.join([*self._command("-v"), f"{self.user}@{self.name}"]))
 
     def has_shared_connection(self) -> bool:
         """Whether an open connection of `ssh` to this host could serve other `ssh` commands."""
         if not self.shares_connections:
             return False
         with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-            command = self._command("-O", "check")
-            end = subprocess.run(command, check=False, stdin=subprocess.DEVNULL, capture_output=True, timeout=_CHECK_S)
+            command = [*self._command("-O", "check"), "--", f"{self.user}@{self.name}"]
+            end = subprocess.run(
+                command,
+                check=False,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_CHECK_S,
+                start_new_session=True,  # programs of the configuration must not reach the terminal
+            )
             return end.returncode == 0
         return False
 
     def _command(self, *options: str) -> list[str]:
         port = [] if self.port == SSH_PORT else ["-p", str(self.port)]
-        return ["ssh", *options, *self.options, *port, f"{self.user}@{self.name}"]
+        return ["ssh", *options, *self.options, *port]
 
     @property
     def place(self) -> str:
@@ -195,6 +204,9 @@ def parse_answer(name: str, answer: str, source: str) -> HostSettings:
         identities_only=only.get("identitiesonly", "no") not in _NO,
         agent=_agent(only.get("identityagent"), tokens),
         known_hosts=_known_hosts(only, tokens),
+        revoked_host_keys=tuple(
+            Path(_expand(file, tokens)) for file in _split_paths(only.get("revokedhostkeys", "none"))
+        ),
         host_key_alias=only.get("hostkeyalias"),
         hash_known_hosts=only.get("hashknownhosts", "no") not in _NO,
         trusts_known_keys_only=only.get("stricthostkeychecking", "ask") in ("yes", "true"),

@@ -25,6 +25,7 @@ class Site:
         self.rig = rig
         self.directory = directory
         self.known_hosts = directory / "known_hosts"
+        self.config = rig.client.config
         self.place = f"[127.0.0.1]:{rig.port('login')}"
         for kind in ("ed25519", "rsa", "ecdsa"):
             make_key(directory / f"authority_{kind}", kind)
@@ -46,7 +47,7 @@ class Site:
 
     def accepted_by_ssh(self) -> bool:
         options = {"UserKnownHostsFile": self.known_hosts, "StrictHostKeyChecking": "yes", "BatchMode": "yes"}
-        command = ["ssh", "-F", str(self.rig.client.config), *(f"-o{key}={value}" for key, value in options.items())]
+        command = ["ssh", "-F", str(self.config), *(f"-o{key}={value}" for key, value in options.items())]
         result = subprocess.run(
             [*command, "login", "true"], check=False, capture_output=True, stdin=subprocess.DEVNULL, timeout=30
         )
@@ -55,7 +56,7 @@ class Site:
 
     def error(self, person: Person | None = None) -> LlmbError | None:
         """Error of a login with the site's known hosts; None if it succeeds."""
-        profile = replace(self.rig.profile(), known_hosts=str(self.known_hosts))
+        profile = replace(self.rig.profile(), ssh_config=str(self.config), known_hosts=str(self.known_hosts))
         try:
             connect(profile, person or NonInteractivePrompter()).close()
         except LlmbError as error:
@@ -159,3 +160,41 @@ def test_an_authority_for_the_name_counts_as_well_as_one_for_the_port(site: Site
     with with_options(site.rig, "login", site.certificate("-h")):
         assert site.accepted_by_ssh()
         assert site.error() is None
+
+
+@pytest.mark.parametrize("form", ["text", "list", "list of serial numbers"])
+@pytest.mark.parametrize("revokes", ["authority", "host", "other"])
+def test_a_file_of_revoked_keys_is_respected_as_by_ssh(site: Site, form: str, revokes: str) -> None:
+    keys = {"authority": site.public("authority_ed25519"), "host": site.host_key(), "other": site.public("other")}
+    revoked, named = site.directory / "revoked", site.directory / "named"
+    named.write_text(f"# comment\n{keys[revokes]}\n" if form == "text" else f"{keys[revokes]}\n")
+    keygen = ["ssh-keygen", "-q", "-k", "-f", str(revoked)]
+    if form == "text":
+        named.rename(revoked)
+    elif form == "list":
+        subprocess.run([*keygen, str(named)], check=True)
+    else:
+        named.write_text(f"serial: {4 if revokes == 'other' else 5}\n")
+        subprocess.run([*keygen, "-s", str(site.directory / "authority_ed25519.pub"), str(named)], check=True)
+    site.config = site.directory / "config"
+    site.config.write_text(f"RevokedHostKeys {revoked}\nInclude {site.rig.client.config}\n")
+    site.known_hosts.write_text(f"@cert-authority * {site.public('authority_ed25519')}\n")
+    with with_options(site.rig, "login", site.certificate("-h", "-z", "5")):
+        error = site.error(Person(accepts=True))
+        assert site.accepted_by_ssh() is (revokes == "other")
+    assert (error is None) is (revokes == "other")
+    assert error is None or (isinstance(error, HostKeyChangedError) and str(revoked) in error.why)
+
+
+@pytest.mark.parametrize("content", [None, b"SSHKRL\n\0broken"])
+def test_no_host_is_trusted_if_the_revoked_keys_cannot_be_read(site: Site, content: bytes | None) -> None:
+    revoked = site.directory / "revoked"
+    if content is not None:
+        revoked.write_bytes(content)
+    site.config = site.directory / "config"
+    site.config.write_text(f"RevokedHostKeys {revoked}\nInclude {site.rig.client.config}\n")
+    site.known_hosts.write_text(f"{site.place} {site.host_key()}\n")
+    assert not site.accepted_by_ssh()
+    error = site.error()
+    assert error is not None
+    assert str(revoked) in error.what
