@@ -149,11 +149,13 @@ class LaunchSpec(OwnScriptSpec):
     """True if a first `srun` raises the power of the GPUs' tensor cores."""
     options: tuple[tuple[str, str | None], ...] = ()
     """Further `sbatch` options: long name and value, None for a flag."""
+    gpu_type: str = ""
+    """Type in the request for GPUs; empty: any."""
 
     @property
     def account_and_partition(self) -> str:
-        """The job's account and partition, with a comma."""
-        return f"{self.account}, {self.partition}"
+        """The job's account and partition, with a comma; the account alone if the job names no partition."""
+        return ", ".join(filter(None, (self.account, self.partition)))
 
     @property
     def image_used(self) -> str:
@@ -227,6 +229,8 @@ class UpstreamSpec(Spec):
     """Further `sbatch` options from the cluster's profile."""
     log: JobLog | None = None
     """Log of the job; None with `bash`, because the launch's output names it."""
+    gpu_type: str = ""
+    """Type in the request for GPUs; empty: any."""
 
     def results_folder(self, log: JobLog | None) -> str:
         """Results folder; NeMo-Run makes one for each experiment, which is known once the job's `log` is."""
@@ -234,8 +238,8 @@ class UpstreamSpec(Spec):
 
     @property
     def account_and_partition(self) -> str:
-        """The job's account and partition, with a comma."""
-        return f"{self.account}, {self.partition}"
+        """The job's account and partition, with a comma; the account alone if the job names no partition."""
+        return ", ".join(filter(None, (self.account, self.partition)))
 
     @property
     def sbatch_options(self) -> Mapping[str, str | None]:

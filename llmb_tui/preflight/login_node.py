@@ -177,8 +177,9 @@ def _enroot_checks(answers: Answers, needs: Needs, *, image_is_there: bool) -> I
     """Check Enroot, its settings, and the space where it unpacks images."""
     enroot, needed = answers["enroot"], "enroot on the login node"
     if enroot.exit_code != 0:
-        where = f"in partition {needs.profile.cpu_partition or needs.profile.partition}"
-        fix = f"A job {where} will import the container image; like other jobs, it waits in the queue."
+        partition = needs.profile.cpu_partition or needs.profile.partition
+        where = f" in partition {partition}" if partition else ""
+        fix = f"A job{where} will import the container image; like other jobs, it waits in the queue."
         if image_is_there:
             yield ok("enroot", "Enroot", f"{_NO_ENROOT}; the image is there", needed)
         else:

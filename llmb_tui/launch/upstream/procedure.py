@@ -164,6 +164,7 @@ def upstream_spec(request: RunRequest, run_id: str, slurm: Version | None = None
         memory=profile.memory,
         options=sbatch_options(profile),
         log=None if nemo_run else _batch_log(command, slurm),
+        gpu_type=profile.gpu_type or "",
         notes=tuple(problem.reason for problem in command.problems),
         otherwise=tuple(vboost_difference(request, vboost=vboost)),
     )
