@@ -135,7 +135,7 @@ CASES = [
         "memory to an amount",
         1,
     ),
-    ("sbatch: fatal: --mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive.", "two ways", "Keep one of --mem", 1),
+    ("sbatch: fatal: --mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive.", "two ways", "in one way", 1),
     (f"{FAILED}No suitable topology unit found for segment", "segments of 3", "divided", 1),
     (
         "sbatch: error: --segment=3 does not fit the job size (8): node count must be evenly divisible by segment size",
