@@ -98,7 +98,7 @@ def facts_of(run: Run, spec: SlurmSpec, partitions: Sequence[Partition]) -> Mapp
         if asked_s and (other.time_limit_s or asked_s) >= asked_s and other != partition
     ]
     in_words = {name: f"{name} `{value}`" if (value := options.get(name)) else f"its {name}" for name in options}
-    asked_gpus = arguments_of(gpu_request_options(spec.gpu_request, spec.gpu_type, spec.tasks_per_node))
+    asked_gpus = arguments_of(gpu_request_options(spec.gpu_request, spec.tasks_per_node))
     return {
         "account": spec.account,
         "partition": spec.partition or "(not named)",

@@ -124,6 +124,7 @@ class LaunchSpec(OwnScriptSpec):
     nodes: int
     tasks_per_node: int
     gpu_request: str
+    """`gres`, `gpus-per-node` or `none`; `gres:h100` requests a type."""
     time_limit: str
     container_image: str
     mounts: tuple[str, ...]
@@ -149,8 +150,6 @@ class LaunchSpec(OwnScriptSpec):
     """True if a first `srun` raises the power of the GPUs' tensor cores."""
     options: tuple[tuple[str, str | None], ...] = ()
     """Further `sbatch` options: long name and value, None for a flag."""
-    gpu_type: str = ""
-    """Type in the request for GPUs; empty: any."""
 
     @property
     def account_and_partition(self) -> str:
@@ -223,14 +222,13 @@ class UpstreamSpec(Spec):
     nodes: int
     tasks_per_node: int
     gpu_request: str
+    """`gres`, `gpus-per-node` or `none`; `gres:h100` requests a type."""
     time_limit: str
     memory: str
     options: tuple[tuple[str, str | None], ...]
     """Further `sbatch` options from the cluster's profile."""
     log: JobLog | None = None
     """Log of the job; None with `bash`, because the launch's output names it."""
-    gpu_type: str = ""
-    """Type in the request for GPUs; empty: any."""
 
     def results_folder(self, log: JobLog | None) -> str:
         """Results folder; NeMo-Run makes one for each experiment, which is known once the job's `log` is."""

@@ -253,8 +253,10 @@ def test_a_hydra_recipe_adds_no_mounts(make_spec: MakeSpec) -> None:
     [
         {"options": (("wrap x", "1"),)},
         {"options": (("comment", "ä"),)},
-        {"gpu_type": "h100:8"},
-        {"gpu_type": "h100\n#SBATCH --x"},
+        {"gpu_request": "gres:h100:8"},
+        {"gpu_request": "gres:h100\n#SBATCH --x"},
+        {"gpu_request": "none:h100"},
+        {"gpu_request": "tres"},
         {"partition": "batch\n#SBATCH --x"},
         {"options": (("comment", "a\n#SBATCH --x"),)},
         {"mounts": ("/a:/b,/c:/d",)},

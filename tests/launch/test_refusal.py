@@ -310,16 +310,16 @@ def test_only_a_lost_conversation_does(exit_code: int, words: str, may: bool) ->
 
 
 @pytest.mark.parametrize(
-    ("gpu_request", "gpu_type", "option"),
+    ("gpu_request", "option"),
     [
-        ("gpus-per-node", "h100", "`--gpus-per-node=h100:8`"),
-        ("gres", "h100", "`--gres=gpu:h100:8`"),
-        ("gres", "", "`--gres=gpu:8`"),
-        ("none", "", "jobs that ask for no GPUs"),
+        ("gpus-per-node:h100", "`--gpus-per-node=h100:8`"),
+        ("gres:h100", "`--gres=gpu:h100:8`"),
+        ("gres", "`--gres=gpu:8`"),
+        ("none", "jobs that ask for no GPUs"),
     ],
 )
-def test_the_request_for_gpus_is_named_as_it_was_sent(run: Run, gpu_request: str, gpu_type: str, option: str) -> None:
-    spec = replace(direct_spec(run), gpu_request=gpu_request, gpu_type=gpu_type)
+def test_the_request_for_gpus_is_named_as_it_was_sent(run: Run, gpu_request: str, option: str) -> None:
+    spec = replace(direct_spec(run), gpu_request=gpu_request)
     refused = _refused(run, "sbatch: error: Invalid generic resource (gres) specification")
     assert option in refusal(refused, spec).what
 

@@ -94,14 +94,15 @@ def sbatch_options(profile: SlurmProfile) -> tuple[Option, ...]:
 
 def gpu_options(profile: SlurmProfile, gpus_per_node: int | str) -> tuple[Option, ...]:
     """Options that request the GPUs of a node, by type if the profile has one; none if Slurm counts no GPUs."""
-    return gpu_request_options(profile.gpu_request, profile.gpu_type, gpus_per_node)
+    return gpu_request_options(profile.typed_gpu_request, gpus_per_node)
 
 
-def gpu_request_options(request: str, gpu_type: str | None, gpus_per_node: int | str) -> tuple[Option, ...]:
-    """Options that request the GPUs of a node in one of the ways of `GpuRequest`."""
+def gpu_request_options(request: str, gpus_per_node: int | str) -> tuple[Option, ...]:
+    """Options for a `SlurmProfile.typed_gpu_request`."""
+    way, _, gpu_type = request.partition(":")
     count = f"{gpu_type}:{gpus_per_node}" if gpu_type else str(gpus_per_node)
-    value = {"gres": f"gpu:{count}", "gpus-per-node": count}.get(request)
-    return () if value is None else ((request, value),)
+    value = {"gres": f"gpu:{count}", "gpus-per-node": count}.get(way)
+    return () if value is None else ((way, value),)
 
 
 def partition_options(partition: str) -> tuple[Option, ...]:

@@ -46,14 +46,15 @@ def materialize(spec: dict[str, Any]) -> str:
 
 
 def _executor(spec: dict[str, Any]) -> run.SlurmExecutor:
-    gpus = f"{spec['gpu_type']}:{spec['tasks_per_node']}" if spec["gpu_type"] else spec["tasks_per_node"]
+    way, _, gpu_type = spec["gpu_request"].partition(":")
+    gpus = f"{gpu_type}:{spec['tasks_per_node']}" if gpu_type else spec["tasks_per_node"]
     executor = run.SlurmExecutor(
         account=spec["account"],
         partition=spec["partition"] or None,
         nodes=spec["nodes"],
         ntasks_per_node=spec["tasks_per_node"],
-        gpus_per_node=gpus if spec["gpu_request"] == "gpus-per-node" else None,
-        gres=f"gpu:{gpus}" if spec["gpu_request"] == "gres" else None,
+        gpus_per_node=gpus if way == "gpus-per-node" else None,
+        gres=f"gpu:{gpus}" if way == "gres" else None,
         mem=spec["memory"],
         exclusive=True,
         time=spec["time_limit"],

@@ -159,12 +159,11 @@ def upstream_spec(request: RunRequest, run_id: str, slurm: Version | None = None
         partition=profile.partition,
         nodes=plan.nodes,
         tasks_per_node=plan.gpus_per_node,
-        gpu_request=profile.gpu_request,
+        gpu_request=profile.typed_gpu_request,
         time_limit=plan.time_limit,
         memory=profile.memory,
         options=sbatch_options(profile),
         log=None if nemo_run else _batch_log(command, slurm),
-        gpu_type=profile.gpu_type or "",
         notes=tuple(problem.reason for problem in command.problems),
         otherwise=tuple(vboost_difference(request, vboost=vboost)),
     )
