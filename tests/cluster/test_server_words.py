@@ -60,7 +60,7 @@ def test_words_of_slurm() -> None:
 
 ROOMS = ("cluster", "preflight", "launch", "watch", "cluster_files")
 _CLEANERS = ("clean", "clean_line", "short_line")
-_FROM_SERVERS = ("stderr", "str(error)", "answer.text", "result.stdout")
+_FROM_SERVERS = ("stderr", "banners", "str(error)", "answer.text", "result.stdout")
 
 
 def cleaned_only(source: str) -> Iterator[str]:
