@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from llmb_tui.cluster.batch import TIMED_OUT
+from llmb_tui.cluster.batch import TIMED_OUT, Answer
 from llmb_tui.cluster.quoting import shell_join
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.slurm.accounting import (
@@ -46,6 +46,9 @@ conf=$(scontrol show config | sed -n 's/^PlugStackConfig *= *//p')
 case $conf in /*) ;; *) conf=${SLURM_CONF:-/etc/slurm/slurm.conf}; conf=${conf%/*}/plugstack.conf ;; esac
 grep -hs '^[^#]*pyxis' "$conf" "$conf".d/*
 """
+
+# Slurm refuses a plugin that was built for another version of Slurm.
+_OTHER_SLURM = re.compile(r"[^\n]*Incompatible (?:Slurm )?plugin (?:\S+ )?version[^\n]*")
 
 # Messages of sbatch for a job that it will never accept. Other messages may be about the present moment only.
 _NEVER = re.compile(
@@ -200,6 +203,8 @@ def _trial_check(answers: Answers, *, all_is_well: bool) -> Iterator[Check]:
         words = re.sub(r"(?m)^(?:sbatch: |error: |allocation failure: )+", "", trial.text).split("\n")
         found = " ".join(filter(None, map(str.strip, words))) or f"exit code {trial.exit_code}"
         fix = "Slurm rejected a test job with this message: change what it names, in the profile or the plan."
+        if _OTHER_SLURM.search(found):
+            fix = _other_slurm(answers)
         gates = _NEVER.search(found) and (all_is_well or "not available" not in found)
         yield (failed if gates else warning)("trial", "Test submission", found, needed, fix)
 
@@ -207,6 +212,11 @@ def _trial_check(answers: Answers, *, all_is_well: bool) -> Iterator[Check]:
 def _pyxis(answers: Answers) -> Check:
     srun = answers["srun"]
     missing = [option for option in PYXIS_OPTIONS if option not in srun.text] if srun.exit_code == 0 else PYXIS_OPTIONS
+    if srun.exit_code != 0 and (words := _first_error(srun)):
+        fix = f"`srun` fails, and the recipes run in containers that it starts. {ADMINISTRATORS}"
+        if _OTHER_SLURM.search(words):
+            fix = _other_slurm(answers)
+        return failed("pyxis", "Pyxis", words, "srun --container-image", fix)
     if "--container-image" in missing:
         fix = f"The recipes run in containers, which need the Slurm plugin Pyxis. {ADMINISTRATORS}"
         return failed("pyxis", "Pyxis", "srun does not have --container-image", "srun --container-image", fix)
@@ -230,11 +240,15 @@ def _mpi(answers: Answers, wanted: str) -> Check:
     others = [name for name in ("pmi2", "none") if name in plugins and name != wanted]
     another = f"{ADMINISTRATORS} {_OTHER_MPI.format(others[0])}" if others else ADMINISTRATORS
     if not versions:
-        found = f"only {', '.join(plugins)}" if plugins else first_line(answers["mpi"])
+        found = f"only {', '.join(plugins)}" if plugins else _first_error(answers["mpi"])
         fix = f"The recipes start their ranks with PMIx, but this Slurm has no PMIx plugin. {another}"
         if wanted != RECIPES_MPI:
             fix = "Set the cluster's MPI type to one of these, or remove it: the recipes use pmix."
+        if not plugins:
+            fix = _other_slurm(answers) if _OTHER_SLURM.search(found) else f"`srun --mpi=list` fails. {ADMINISTRATORS}"
         return failed("pmix", title, found, needed, fix)
+    if other := _OTHER_SLURM.search(answers["pmix"].text):
+        return failed("pmix", title, other[0].strip(), needed, _other_slurm(answers))
     fault = re.search(
         r"[^\n]*(?:can ?not load PMIx|Invalid MPI type|Unable to load any plugin)[^\n]*", answers["pmix"].text
     )
@@ -244,3 +258,16 @@ def _mpi(answers: Answers, wanted: str) -> Check:
             fix = "Slurm's PMIx plugin does not find its library, such as libpmix2."
         return failed("pmix", title, fault[0].strip(), needed, f"{fix} {another}")
     return ok("pmix", title, ", ".join(versions), needed)
+
+
+def _first_error(answer: Answer) -> str:
+    """Message about a plugin that was built for another Slurm, or first line of an answer, without `srun: error: `."""
+    other = _OTHER_SLURM.search(answer.text)
+    return re.sub(r"^(?:srun: )?(?:error: |fatal: )?", "", other[0].strip() if other else first_line(answer))
+
+
+def _other_slurm(answers: Answers) -> str:
+    """Remedy for a plugin that was built for another version of Slurm."""
+    version = re.search(r"\d+\.\d+[\w.]*", answers["version"].text)
+    here = f"Slurm {version[0]}" if version else "the Slurm that is installed"
+    return f"The plugin was built for another version of Slurm and has to be built for {here}. {ADMINISTRATORS}"
