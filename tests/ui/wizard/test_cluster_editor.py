@@ -22,7 +22,7 @@ from llmb_tui.errors import LlmbError
 from llmb_tui.services import Services
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.dialogs import ConfirmDialog, HostKey
-from llmb_tui.ui.forms.slurm import SlurmForm
+from llmb_tui.ui.forms.slurm import SlurmForm, field_choices
 from llmb_tui.ui.screens.cluster_editor import ClusterEditor
 from llmb_tui.ui.screens.wizard import WizardScreen
 from llmb_tui.ui.widgets.choices import ChoiceList
@@ -223,6 +223,27 @@ async def test_a_chosen_gpu_request_is_kept(services: Services) -> None:
         await pilot.press("ctrl+r")
         await until(pilot, lambda: form.texts["partition"] == "part-a", "the offers")
         assert _used(form) == (*A[:3], "none")
+
+
+@pytest.mark.usefixtures("may_answer")
+async def test_a_partition_that_the_user_cleared_stays_empty(services: Services) -> None:
+    async with LlmbApp(services).run_test(size=(120, 40)) as pilot:
+        form = await _new_cluster(pilot, host="hosta")
+        await pilot.press("ctrl+r")
+        await until(pilot, lambda: _used(form) == A, "the offers")
+        form.fields["partition"].value = ""
+        form.show_offers((_inventory("a", "gres"), LlmbInventory()))
+        assert _used(form) == (A[0], "", *A[2:])
+        assert form.profile().partition == ""
+
+
+def test_gpu_types_of_whole_gpus_are_offered() -> None:
+    gres = "gpu:nvidia_h100_80gb_hbm3:2,gpu:nvidia_h100_80gb_hbm3_4g.40gb:8"
+    partitions = tuple(
+        parse_partitions(f"a|a*|up|4:00:00|9|idle|{gres}|\nb|b|up|1|9|idle|gpu:a100:8|\nc|c|up|1|9|idle|gpu:8|")
+    )
+    offers = replace(_inventory("a", "gres"), partitions=partitions)
+    assert [choice.value for choice in field_choices(offers)["gpu_type"]] == ["nvidia_h100_80gb_hbm3", "a100"]
 
 
 async def test_no_single_key_discards_typed_values(services: Services) -> None:
