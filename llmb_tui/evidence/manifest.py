@@ -12,6 +12,7 @@ from llmb_tui.errors import LlmbError
 from llmb_tui.language.quantities import byte_size
 from llmb_tui.language.text import clean_line, plural
 from llmb_tui.store import documents
+from llmb_tui.toml.limits import LONGEST_TOML
 
 SCHEMA = 1
 KIND = "llmb-tui evidence"
@@ -20,7 +21,6 @@ MANIFEST = "manifest.json"
 MOST_MEMBERS = 20_000
 _MOST_TEXT = 64 << 20
 """Maximum number of bytes of a member that is not a log and is read as a whole."""
-_MOST_PRESET = 4 << 20
 LEFT_OUT = ("profiles", "traces", "checkpoints", "notes and tags")
 
 _OF_RUN = r"(?:run|plan|settings|environment|result|beside|log|facts)\.json|script\.sh|(?:accounting|network)\.txt"
@@ -145,7 +145,7 @@ def _check_names(manifest: Manifest) -> None:
             raise ArchiveError(f"It has a member of a run that it does not list: {shown}")
         if name in names:
             raise ArchiveError(f"Its manifest lists a member twice: {shown}")
-        most = _MOST_PRESET if name.startswith("presets/") else _MOST_TEXT
+        most = LONGEST_TOML if name.startswith("presets/") else _MOST_TEXT
         if match["log"] is None and member.size > most:
             raise ArchiveError(f"{shown} is too large for such a file: {byte_size(member.size)}.")
         names.add(name)

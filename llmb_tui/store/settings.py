@@ -18,7 +18,7 @@ from llmb_tui.language.text import clean_line
 from llmb_tui.store.files import locked, write_atomic
 from llmb_tui.toml.bounds import Quantity
 from llmb_tui.toml.lines import Lines, syntax_line
-from llmb_tui.toml.read import adapter, parse_toml
+from llmb_tui.toml.read import adapter, file_text, parse_toml, toml_fault
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -159,7 +159,7 @@ def key_line(file: Path, key: str) -> int:
 
 def _document(file: Path) -> tuple[dict[str, Any], str]:
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file_text(file)
         document = parse_toml(text)
     except FileNotFoundError:
         return {}, ""
@@ -170,7 +170,7 @@ def _document(file: Path) -> tuple[dict[str, Any], str]:
     except (ValueError, RecursionError) as error:
         line = syntax_line(error)
         where = f"{file}, line {line}," if line else str(file)
-        raise SettingError(where, "", f"It is not TOML: {error}.", file=file, line=line) from error
+        raise SettingError(where, "", f"It {toml_fault(error)}.", file=file, line=line) from error
     if isinstance(document.get("keys"), dict):
         document["keys"] = dict(_flat(document["keys"]))
     return document, text
