@@ -56,7 +56,7 @@ _OWN_HOME = re.compile(
     % (_LETTERS, _HOME_DIRS, _LETTERS, _NAME, _NAME_ENDS)
 )
 _MAC = rb"(?<![0-9A-Fa-f:])(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}(?![0-9A-Fa-f:])"
-_MAIL = rb"[A-Za-z0-9._+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}\b"
+_MAIL = rb"(?<![A-Za-z0-9._+-])[A-Za-z0-9._+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}\b"
 # Excludes versions of four parts, such as those of cuDNN.
 _IPV4 = (
     rb"(?<![\w.+-])(?<!==)(?<!ersion )(?<!ersion: )(?<!ersion=)(?<!ERSION=)"
@@ -69,7 +69,7 @@ _IPV6 = (
     # NCCL writes its interface before the address, and a zone and a port after it: `ib0:fe80::1%%ib0<0>`.
     rb"|(?<=[\w.-]:)[0-9A-Fa-f:]{3,39}%s(?=(?:%%[\w.-]+)?<\d+>)"
 ) % (_OF_IPV4, _OF_IPV4)
-_LEADING = rb"(?:[A-Za-z][A-Za-z0-9.-]{0,63},){0,64}"
+_LEADING = rb"(?:[A-Za-z][A-Za-z0-9.-]{0,63},){0,64}+"
 _BRACKETED = _LEADING + rb"[A-Za-z][A-Za-z0-9.-]{0,253}\[[0-9,-]+\](?:,[A-Za-z][A-Za-z0-9.-]*(?:\[[0-9,-]+\])?)*"
 _NUMBERED = re.compile(r"(.*[A-Za-z-])(\d+)")
 

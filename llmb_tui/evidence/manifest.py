@@ -21,6 +21,9 @@ MANIFEST = "manifest.json"
 MOST_MEMBERS = 20_000
 _MOST_TEXT = 64 << 20
 """Maximum number of bytes of a member that is not a log and is read as a whole."""
+_MOST_MISSING = 10
+"""Maximum number of missing files of a run; this version knows five."""
+_LONGEST_TEXT = 1000
 LEFT_OUT = ("profiles", "traces", "checkpoints", "notes and tags")
 
 _OF_RUN = r"(?:run|plan|settings|environment|result|beside|log|facts)\.json|script\.sh|(?:accounting|network)\.txt"
@@ -124,8 +127,25 @@ def read_manifest(text: bytes, folder: Path) -> Manifest:
         raise ArchiveError(f"Its manifest cannot be read: {error.why}") from error
     if manifest.text != text or manifest.sealed() != manifest:
         raise ArchiveError("The manifest's own checksum is wrong: it was changed or damaged.")
+    _check_amounts(manifest)
     _check_names(manifest)
     return manifest
+
+
+def _check_amounts(manifest: Manifest) -> None:
+    """Raise ArchiveError for more than an archive of its runs can list: `verify` reports each entry."""
+    most = {
+        "missing": _MOST_MISSING * len(manifest.runs),
+        "presets": len(manifest.members),
+        "left_out": _MOST_MISSING * len(LEFT_OUT),
+    }
+    for name, limit in most.items():
+        if (number := len(getattr(manifest, name))) > limit:
+            runs = plural(len(manifest.runs), "run")
+            raise ArchiveError(f"The list `{name}` in its manifest is too long for {runs}: {number:,} entries.")
+    entries = [value for entry in (*manifest.missing, *manifest.presets) for value in asdict(entry).values()]
+    if any(len(text) > _LONGEST_TEXT for text in (manifest.made_by, *manifest.left_out, *entries)):
+        raise ArchiveError(f"A text in its manifest is longer than {_LONGEST_TEXT:,} characters.")
 
 
 def _check_names(manifest: Manifest) -> None:
