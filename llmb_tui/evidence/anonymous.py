@@ -18,6 +18,7 @@ from pathlib import Path
 
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.slurm.kept_accounting import kept_rows
+from llmb_tui.language.json_text import parse_json
 from llmb_tui.language.node_list import MOST_NODES, expand
 from llmb_tui.launch.run import Run
 from llmb_tui.store.files import explained_errors
@@ -142,7 +143,7 @@ class Anonymizer:
 
     def replace_in_record(self, path: Path) -> None:
         """Rewrite the record of a run or a suite, with an alias for the cluster's name too."""
-        document = json.loads(path.read_bytes())
+        document = parse_json(path.read_bytes())
         if document.get("cluster") in self._clusters:
             document["cluster"] = self._alias("cluster", document["cluster"])
         # Write letters beyond ASCII unescaped, because names are not found in escape sequences.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import urlencode, urljoin, urlsplit
 
 from llmb_tui.cluster.session import Session
+from llmb_tui.language.json_text import parse_json
 from llmb_tui.preflight.fetch import NOBODY, Credentials, WebAnswer, fetch
 from llmb_tui.preflight.secret import ENROOT_CREDENTIALS, SecretValue
 
@@ -111,7 +111,7 @@ def _digest(index: str) -> str:
 
 def _json(text: str) -> dict[str, Any]:
     try:
-        value = json.loads(text)
+        value = parse_json(text)
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}

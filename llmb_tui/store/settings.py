@@ -6,7 +6,6 @@ Layers, of which the later one wins: the defaults here, the file, variables (`LL
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from llmb_tui.errors import LlmbError, error_with_remedy
+from llmb_tui.language.json_text import parse_json
 from llmb_tui.language.text import clean_line
 from llmb_tui.store.files import locked, write_atomic
 from llmb_tui.toml.bounds import Quantity
@@ -219,8 +219,8 @@ def _variables() -> dict[str, Any]:
 
 def _json(variable: str, text: str) -> object:
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
+        return parse_json(text)
+    except ValueError as error:
         raise SettingError(f"{variable} in the environment", "", f"It is not JSON: {error}.") from error
 
 

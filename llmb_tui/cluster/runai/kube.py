@@ -22,6 +22,7 @@ from llmb_tui.cluster.remote_file import UnreadableFileError
 from llmb_tui.cluster.runai.https import HttpsServer, Reply, tls_context
 from llmb_tui.cluster.runai.secret import VARIABLE
 from llmb_tui.cluster.yaml_text import YamlError, yaml_of
+from llmb_tui.language.json_text import parse_json
 from llmb_tui.language.quantities import duration
 from llmb_tui.language.text import clean_line, short_line
 from llmb_tui.store.paths import expand_user
@@ -222,7 +223,7 @@ class Kube:
             err.seek(0)
             answer, stderr = out.read(_LONGEST_FILE), err.read(_LONGEST_FILE)
         try:
-            status = json.loads(answer)["status"] if code == 0 else None
+            status = parse_json(answer)["status"] if code == 0 else None
         except (ValueError, KeyError, TypeError):
             status = None
         if not isinstance(status, dict):

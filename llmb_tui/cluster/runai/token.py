@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 import threading
 import time
 from collections.abc import Callable
@@ -14,8 +13,11 @@ from llmb_tui.cluster.failures import AuthenticationError, LoginNeededError, Unr
 from llmb_tui.cluster.runai.failures import is_own, malformed, refusal, words_of
 from llmb_tui.cluster.runai.https import Response
 from llmb_tui.errors import LlmbError
+from llmb_tui.language.json_text import parse_json
 
 _MARGIN_S = 60.0
+_LONGEST_S = 86400.0
+"""Longest use of a token; a server may send a number of hundreds of digits."""
 _AGAIN_S = 10.0
 """Seconds until a failed renewal is tried again while the old token is valid."""
 _ACTION = "log in"
@@ -104,7 +106,7 @@ class Token:
 def _granted(server: str, answer: Response) -> tuple[str, float]:
     """Parse the token and its lifetime, seconds; by its own times, not by this clock, if the answer has no lifetime."""
     try:
-        document: Any = json.loads(answer.body)
+        document: Any = parse_json(answer.body)
         token = document["accessToken"]
         if not (isinstance(token, str) and token.isascii() and token.isprintable() and token):
             raise ValueError
@@ -112,10 +114,10 @@ def _granted(server: str, answer: Response) -> tuple[str, float]:
         # The error does not quote the answer, which may contain the token.
         raise malformed(server, _ACTION, "The answer has no token") from None
     if isinstance(lifetime := document.get("expiresIn"), int) and lifetime > 0:
-        return token, lifetime
+        return token, min(lifetime, _LONGEST_S)
     try:
         body = token.split(".")[1]
-        claims: Any = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
-        return token, max(1.0, float(claims["exp"]) - float(claims["iat"]))
-    except (IndexError, KeyError, TypeError, ValueError, binascii.Error):
+        claims: Any = parse_json(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
+        return token, min(max(1.0, float(claims["exp"]) - float(claims["iat"])), _LONGEST_S)
+    except (IndexError, KeyError, TypeError, ValueError, OverflowError, binascii.Error):
         return token, _MARGIN_S
