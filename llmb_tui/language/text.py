@@ -77,6 +77,12 @@ def short_line(text: str, longest: int = 160) -> str:
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
 
 
+def quotation(text: str, longest: int = 600) -> str:
+    """A program's message; of a long one, the beginning and the end."""
+    head, tail = longest // 2, longest // 2 - 3
+    return text if len(text) <= longest else f"{text[:head]} … {text[-tail:]}"
+
+
 def _without_overwritten(text: str) -> str:
     """The text without backspaces and what each of them deletes; in linear time."""
     first, *others = text.split("\b")
