@@ -17,7 +17,7 @@ Granted = Literal["granted", "login refused", "no access", "no such image", "unk
 _MANIFEST = "application/vnd.docker.distribution.manifest.v2+json, application/vnd.oci.image.manifest.v1+json"
 _LIST = "application/vnd.docker.distribution.manifest.list.v2+json, application/vnd.oci.image.index.v1+json"
 _CHALLENGE = re.compile(r"(?im)^www-authenticate:\s*Bearer\s+(.*)$")
-_PARAMETER = re.compile(r'(\w+)="([^"]*)"')
+_PARAMETER = re.compile(r'\b(\w+)="([^"]*)"')
 _LOCATION = re.compile(r"(?im)^location:\s*(\S+)")
 _REDIRECTS = 3
 # NVIDIA's registry redirects logins to another host of NVIDIA.
