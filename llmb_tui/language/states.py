@@ -99,7 +99,6 @@ VerdictResult = Literal["PASS", "WARN", "FAIL"]
 
 
 def verdict_label(result: VerdictResult) -> Label:
-    """Label of a verdict."""
     match result:
         case "PASS":
             return Label(result, "✓", "good")
@@ -279,7 +278,6 @@ NodeState = Literal["suspected", "unremarkable", "not enough runs", "not told ap
 
 
 def node_label(state: NodeState) -> Label:
-    """Label of a node."""
     match state:
         case "suspected":
             return Label("suspected", "✗", "bad")

@@ -85,7 +85,6 @@ def login_node_group(needs: Needs) -> CommandChecks:
 
 
 def login_node_checks(answers: Answers, needs: Needs) -> Iterator[Check]:
-    """Make all checks of the login node."""
     image_is_there = answers["image"].exit_code == 0
     yield from _enroot_checks(answers, needs, image_is_there=image_is_there)
     yield _install_dir(answers, needs.profile)

@@ -193,8 +193,6 @@ class RunState:
     link_note: str = ""
     slurm_note: str = ""
     """Reason why Slurm could not be asked, or does not know the job; the link may be well."""
-    calls_per_minute: int = 0
-    """Remote commands of the last minute that asked Slurm about the jobs of this cluster."""
     verdict: Verdict | None = None
     """The verdict so far, or the final one when the stage is `done`."""
     no_verdict: str = ""
@@ -230,9 +228,9 @@ class RunsChanged:
 
     changed: tuple[RunRecord, ...] = ()
     """New runs, and runs whose record changed."""
-    gone: tuple[str, ...] = ()
+    removed_ids: tuple[str, ...] = ()
     """Ids of runs that no longer exist here."""
     unreadable: int = 0
     """Number of runs that cannot be read."""
-    silent: Mapping[str, str] = field(default_factory=dict)
+    unreachable: Mapping[str, str] = field(default_factory=dict)
     """Reasons why clusters could not be asked, by name."""
