@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from string import Formatter
 
+from llmb_tui.diagnosis.literals import required_literal
 from llmb_tui.diagnosis.own_pattern import OwnPattern, Pattern
 from llmb_tui.diagnosis.rule import WEIGHTS, Diagnosis, FailureStage, Rule
 from llmb_tui.language.text import clean_line, quotation
@@ -41,6 +42,9 @@ class Matcher:
             re.compile(pattern, flags) if on_slow is None else OwnPattern(pattern, flags, partial(on_slow, index))
             for index, pattern in enumerate(rule.patterns)
         ]
+        literals = [required_literal(pattern) for pattern in rule.patterns]
+        self.literals = tuple(literals) if literals and all(literals) else rule.words
+        """Each matching text contains one of these; empty if no such texts are known."""
 
     @property
     def is_slow(self) -> bool:
@@ -102,6 +106,9 @@ class RuleSet:
 
     def __init__(self, matchers: Iterable[Matcher]) -> None:
         self._matchers = tuple(matchers)
+        numbered = list(enumerate(self._matchers))
+        self._literals = [(literal, order) for order, matcher in numbered for literal in matcher.literals]
+        self._always = [order for order, matcher in numbered if not matcher.literals]
         failures = [matcher.rule for matcher in self._matchers if not matcher.rule.harmless]
         self.search_words = _shortest(word for rule in failures for word in rule.words)
         """If all rules have words, each matching line contains one of these. Searching megabytes for words is much
@@ -129,7 +136,8 @@ class RuleSet:
         """The first rule that matches a clean text; None also for a harmless line. Long lines are shortened."""
         if len(text) > LONGEST_LINE:
             text = quotation("\n".join(map(self.excerpt, text.split("\n"))), _LONGEST_TEXT)
-        for order, matcher in enumerate(self._matchers):
+        for order in sorted({*self._always, *[order for literal, order in self._literals if literal in text]}):
+            matcher = self._matchers[order]
             if (groups := matcher.groups(text)) is not None:
                 return None if matcher.rule.harmless else Match(matcher.rule, text, order, groups, matcher.name)
         return None

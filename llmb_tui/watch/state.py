@@ -211,6 +211,15 @@ class RunState:
         """Reason of a failed run in plain words; empty if it is unknown, and for any other run."""
         return self.progress.failure.reason if self.stage in FAILED and self.progress.failure else ""
 
+    @property
+    def is_failing(self) -> bool:
+        """Whether the log of an active run has an error after its newest step that ends it.
+
+        A scheduler reports a failed job only after its last process, which may wait for minutes.
+        """
+        failure = self.progress.failure
+        return self.stage not in ENDED and self.stage != "queued" and failure is not None and failure.ends_a_run
+
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:

@@ -61,6 +61,18 @@ def test_without_a_plan_only_the_cluster_is_checked() -> None:
     assert not {"time-limit", "gpus", "cpu", "trial"} & set(by_id)
 
 
+OTHER_SLURM = """\
+srun: error: spank: /etc/slurm/plugstack.conf.d/pyxis.conf:1: Failed to load plugin /usr/lib/slurm/spank_pyxis.so: \
+Incompatible Slurm plugin version (21.08.8)
+srun: error: Failed to initialize plugin stack
+"""
+"""Words of srun after NVIDIA/pyxis#95."""
+OTHER_SLURM_22_05 = """\
+srun: error: plugin_load_from_file: Incompatible Slurm plugin /usr/lib/slurm/spank_pyxis.so version (21.08.8)
+srun: error: spank: /usr/lib/slurm/spank_pyxis.so: Incompatible plugin version
+srun: error: spank: /etc/slurm/plugstack.conf:1: Failed to load plugin /usr/lib/slurm/spank_pyxis.so. Aborting.
+srun: error: Failed to initialize plugin stack
+"""
 FAULTS: list[tuple[dict[str, Answer], str, str, str]] = [
     ({"version": Answer(127, "sh: 1: sinfo: not found\n")}, "scheduler", "failed", "non-interactive"),
     ({"version": Answer(-1, "")}, "scheduler", "failed", "may hang"),
@@ -119,6 +131,13 @@ FAULTS: list[tuple[dict[str, Answer], str, str, str]] = [
     ({"srun": Answer(0, "Usage: srun\n --container=path\n")}, "pyxis", "failed", "Slurm plugin Pyxis"),
     ({"srun": Answer(0, "  --container-image=I --container-mounts=M\n")}, "pyxis", "failed", "too old"),
     ({"mpi": Answer(0, "MPI plugin types are...\n\tnone\n\tpmi2\n")}, "pmix", "failed", "no PMIx plugin"),
+    ({"srun": Answer(1, OTHER_SLURM)}, "pyxis", "failed", "has to be built for Slurm 23.11.4"),
+    ({"srun": Answer(1, OTHER_SLURM_22_05)}, "pyxis", "failed", "has to be built for Slurm 23.11.4"),
+    ({"srun": Answer(1, "srun: error: Failed to initialize plugin stack\n")}, "pyxis", "failed", "`srun` fails"),
+    ({"mpi": Answer(1, OTHER_SLURM)}, "pmix", "failed", "has to be built for Slurm 23.11.4"),
+    ({"mpi": Answer(1, "srun: fatal: no\n")}, "pmix", "failed", "`srun --mpi=list` fails"),
+    ({"pmix": Answer(1, OTHER_SLURM_22_05)}, "pmix", "failed", "has to be built for Slurm 23.11.4"),
+    ({"trial": Answer(1, OTHER_SLURM)}, "trial", "warning", "has to be built for Slurm 23.11.4"),
     (
         {"pmix": Answer(1, "srun: error: mpi/pmix_v4: init: pmi/pmix: can not load PMIx library\n")},
         "pmix",
@@ -126,6 +145,13 @@ FAULTS: list[tuple[dict[str, Answer], str, str, str]] = [
         "libpmix2",
     ),
 ]
+
+
+def test_a_pyxis_built_for_another_slurm_is_quoted_by_both_checks() -> None:
+    """The mpi list fails with the same words, because every start of srun loads the plugins."""
+    found = checks({name: Answer(1, OTHER_SLURM) for name in ("srun", "mpi", "pmix")})
+    assert found["pyxis"].found == found["pmix"].found
+    assert "spank_pyxis.so: Incompatible Slurm plugin version (21.08.8)" in found["pyxis"].found
 
 
 @pytest.mark.parametrize(("changes", "check", "status", "words"), FAULTS)

@@ -112,6 +112,22 @@ def test_a_good_login_node_passes_without_a_word_of_advice(needs: Needs) -> None
             "A job in partition batch",
         ),
         (
+            {"enroot": Answer(1, "mkdir: cannot create directory '/opt/dlami': Permission denied\n")},
+            DIRECT,
+            "enroot",
+            "warning",
+            "A job in partition batch",
+        ),
+        ({"enroot": Answer(0, "3.5.0\nunread\n")}, DIRECT, "enroot-settings", "warning", "not NVIDIA's script"),
+        ({"enroot": Answer(0, "3.5.0\nno_temp /raid/tmp\n")}, DIRECT, "enroot-space", "failed", "ENROOT_TEMP_PATH"),
+        (
+            {"install": Answer(0, "/lustre/llmb\nwritable\nme 7\nis 7 2775 me . project x\n")},
+            DIRECT,
+            "install-dir",
+            "warning",
+            "group_writable",
+        ),
+        (
             {"enroot": Answer(0, f"3.5.0\nfree {3 * 10**6} /tmp\n")},
             DIRECT,
             "enroot-space",
@@ -171,7 +187,7 @@ def test_the_environment_counts_towards_disk_space_until_it_exists() -> None:
     [
         ("site /etc/enroot", "warning", "no hook 50-slurm-pytorch.sh, no ENROOT_REMAP_ROOT"),
         (
-            "hook\nENROOT_REMAP_ROOT yes\nENROOT_ROOTFS_WRITABLE no\nadapters x",
+            "hook\nENROOT_REMAP_ROOT yes\nadapters x",
             "warning",
             "no ENROOT_ROOTFS_WRITABLE on the login node, which",
         ),
@@ -335,6 +351,25 @@ def test_after_the_install_only_downloads_of_every_run_block(each_run: bool, hub
     assert [before[name].status for name in ("git", "hub")] == ["failed", "failed"]
     assert [after[name].status for name in ("git", "hub")] == ["ok", hub]
     assert after["git"].needed == f"nothing from {RECIPES}: the recipe's repository exists"
+
+
+def test_an_enroot_that_does_not_start_is_quoted() -> None:
+    found = checks({"enroot": Answer(1, "first\nmkdir: cannot create directory '/opt/dlami': Permission denied\n")})
+    assert "does not start on the login node: mkdir: cannot create directory '/opt/dlami'" in found["enroot"].found
+    assert not {"enroot-settings", "enroot-space"} & set(found)
+
+
+def test_a_private_group_of_the_user_shares_nothing() -> None:
+    mine = {"install": Answer(0, "/lustre/llmb\nwritable\nme 7\nis 7 775 me . me\nis 7 775 me images me\n")}
+    assert checks(mine)["install-dir"].status == "ok"
+
+
+def test_the_proxy_that_only_enroot_uses_is_named() -> None:
+    through = "registry_proxy http://proxy:3128\nregistry {}\n"
+    reached = reach({"probe": Answer(0, through.format("HTTP 401"))})["registry"]
+    assert (reached.status, reached.found) == ("ok", "reached (HTTP 401) through Enroot's proxy http://proxy:3128")
+    refused = reach({"probe": Answer(0, through.format(REFUSED))})["registry"]
+    assert (refused.status, "names the proxy http://proxy:3128" in refused.fix) == ("failed", True)
 
 
 @pytest.mark.parametrize("cpu_partition", [None, "cpu"])

@@ -137,6 +137,21 @@ async def test_a_narrow_terminal_shows_every_row_whole(open_jobs: OpenJobs) -> N
         assert sum(column.get_render_width(table) for column in table.ordered_columns) <= table.size.width
 
 
+async def test_a_row_turns_when_the_log_has_an_error_that_ends_the_run(open_jobs: OpenJobs) -> None:
+    app, services = open_jobs(("aaa1",))
+    log = services.runs.folder("aaa1") / "log"
+    async with app.run_test(size=SIZE) as pilot:
+        await listed(pilot, app, 1)
+        assert cells(app)[0][1] == "● measuring"
+        with log.open("a") as file:
+            file.write("[rank3]: ValueError: first of all\nsrun: error: cn014: task 3: Exited with exit code 1\n")
+        await until(pilot, lambda: cells(app)[0][1] == "✗ failing", "the error")
+        with log.open("a") as file:
+            file.write(f"{log_line(31, 2.1)}\n")
+        await until(pilot, lambda: cells(app)[0][1] == "● measuring", "the next step, after which no error counts")
+        assert services.feed.record("aaa1").state.stage == "measuring"
+
+
 async def test_an_empty_list_explains_how_to_submit_a_run(open_jobs: OpenJobs) -> None:
     app, _ = open_jobs(runs=())
     async with app.run_test(size=(80, 24)) as pilot:
