@@ -11,7 +11,7 @@ from llmb_tui.catalog.catalog import BrokenPreset, Catalog
 from llmb_tui.catalog.check import faults
 from llmb_tui.catalog.hardware import Chip, Coefficients
 from llmb_tui.catalog.recipe import RELEASE, Recipe
-from llmb_tui.toml.read import TomlFileError, builtin_dir, read_toml, toml_files
+from llmb_tui.toml.read import TomlFileError, builtin_dir, file_text, read_toml, toml_files
 
 _NAME_LINE = re.compile(r"""^[ \t]*(workload|release)[ \t]*=[ \t]*["']([^"'\n]*)["']""", re.MULTILINE)
 
@@ -52,8 +52,8 @@ def load_presets(extra_dirs: Sequence[Path] = (), on_problem: Callable[[PresetEr
 def _broken(problem: PresetError) -> BrokenPreset:
     """The names in an invalid file, without parsing it as TOML."""
     try:
-        text = problem.file.read_text(encoding="utf-8", errors="replace") if problem.file.is_file() else ""
-    except OSError:
+        text = file_text(problem.file, errors="replace")
+    except (OSError, ValueError):
         text = ""
     names = {match[1]: match[2] for match in reversed(list(_NAME_LINE.finditer(text)))}
     release = names.get("release", "")
@@ -91,8 +91,8 @@ def _with_constraints(file: Path, text: str, recipe: Recipe) -> Recipe:
         )
         raise PresetError.at(file, text, fault)
     try:
-        lines = (file.parent / "constraints" / constraints.file).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        lines = file_text(file.parent / "constraints" / constraints.file).splitlines()
+    except (OSError, ValueError) as error:
         fault = ("upstream", "constraints", "file"), f"cannot be read: {error}"
         raise PresetError.at(file, text, fault) from error
     kept = tuple(line.strip() for line in lines if line.strip() and not line.startswith("#"))

@@ -16,7 +16,7 @@ from llmb_tui.cluster.kinds import KINDS, UNNAMED
 from llmb_tui.cluster.profile import LATER, ClusterProfile
 from llmb_tui.cluster.profile_check import InvalidFieldError
 from llmb_tui.store.files import write_atomic
-from llmb_tui.toml.read import TomlFileError, read_toml, toml_files
+from llmb_tui.toml.read import TomlFileError, file_text, read_toml, toml_files
 
 _KIND = re.compile(r"""(?m)^kind\s*=\s*["']([^"'\n]*)["']""")
 
@@ -91,8 +91,7 @@ def _read(path: Path) -> tuple[ClusterProfile, str]:
 def _kind_of(path: Path) -> ClusterKind[Any]:
     """Kind that a file names; Slurm for a file that names none or cannot be read."""
     try:
-        # Reading a pipe would block.
-        match = _KIND.search(path.read_text(encoding="utf-8")) if path.is_file() else None
+        match = _KIND.search(file_text(path))
     except (OSError, ValueError):
         match = None
     return KINDS.get(match[1] if match else UNNAMED, KINDS[UNNAMED])

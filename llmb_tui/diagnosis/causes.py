@@ -15,13 +15,11 @@ from llmb_tui.diagnosis.records import Record, RecordReader, last_words
 from llmb_tui.diagnosis.rule import WEIGHTS, Diagnosis, FailureStage, place_words
 from llmb_tui.diagnosis.rule_set import Match, RuleSet
 from llmb_tui.language.redact import without_secrets
-from llmb_tui.language.text import capital
+from llmb_tui.language.text import capital, quotation
 
 _TIERS = {"cause": 0, "symptom": 1, "last words": 1, "stopped": 1, "end": 3}
 _CAUGHT = 2
 _RETRIED = re.compile(r"\b[Rr]etrying\b|\bwill retry\b|\b[Rr]etry \d{1,4}(?: of |/)\d|\b[Aa]ttempt \d{1,4}(?: of |/)\d")
-_MOST_CHARACTERS = 2000
-"""Length of a line that rules read: some patterns take quadratic time."""
 _MOST_FOUND = 200
 _MOST_KEPT = 1000
 _SAME = 40
@@ -74,7 +72,7 @@ class CauseFinder:
     def feed(self, lines: Iterable[tuple[int, str]]) -> None:
         """Read clean lines, each with its number."""
         for number, line in lines:
-            for record in self._reader.feed(line[:_MOST_CHARACTERS], number):
+            for record in self._reader.feed(self._rules.excerpt(line), number):
                 if record.text in self._no_match:
                     continue
                 is_known = _add(record, self._rules, self._found, self._first_failures)
@@ -106,6 +104,7 @@ class CauseFinder:
         match, record = item.match, item.record
         told = match.diagnosis()
         line, reason, fix = map(without_secrets, (item.line, told.reason, told.fix))
+        line = quotation(line)
         rank = int(match.groups["rank"]) if match.groups.get("rank", "").isdecimal() else record.rank
         node = match.groups.get("node") or record.node
         place = place_words(rank, node)

@@ -6,6 +6,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from llmb_tui.diagnosis.rule import FACTS, PATTERN_ERRORS, STAGES, FailureStage, Rule, RuleFile, misplaced_flags
@@ -35,14 +36,15 @@ def load_rules(
 ) -> tuple[LoadedFile, ...]:
     """Every rule file of these directories, by name.
 
-    An invalid file is reported to `on_problem` and skipped; without `on_problem`, `RuleError` is raised.
+    An invalid file is reported to `on_problem` and skipped; without `on_problem`, `RuleError` is raised. The patterns
+    of a user's file have a limit of time; one that exceeds it is reported in the same way when it is used.
     """
     loaded = []
     for path in toml_files(directories):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error", FutureWarning)
-                loaded.append(_load(path))
+                loaded.append(_load(path, on_problem))
         except RuleError as problem:
             if on_problem is None:
                 raise
@@ -68,7 +70,10 @@ def _misfits(matcher: Matcher, earlier: Sequence[Matcher]) -> Iterator[tuple[Key
     key = "examples" if matcher.rule.examples else "words"
     for index, text in enumerate(matcher.rule.fitting):
         first = next((rule for rule in earlier if rule.groups(text) is not None), None)
-        if matcher.groups(text) is None:
+        fits = matcher.groups(text) is not None
+        if matcher.is_slow:  # has been reported
+            return
+        if not fits:
             yield (key, index), "the rule does not match it"
         elif first is not None:
             yield (key, index), f"an earlier rule matches it: {first.rule.reason or 'it is harmless'}"
@@ -77,14 +82,29 @@ def _misfits(matcher: Matcher, earlier: Sequence[Matcher]) -> Iterator[tuple[Key
             yield ("counterexamples", index), "the rule matches it"
 
 
-def _load(path: Path) -> LoadedFile:
+def _load(path: Path, on_problem: Callable[[RuleError], None] | None) -> LoadedFile:
     rules, text = read_toml(path, RuleFile, RuleError)
     faults = [((stage, index, *where), reason) for stage in STAGES for index, where, reason in _faults(rules, stage)]
     if faults:
         raise RuleError.at(path, text, *faults)
+
+    def report(stage: FailureStage, rule: int, pattern: int) -> None:
+        reason = "takes too long for some texts, as nested repetitions such as (a+)+ do, and is ignored"
+        problem = RuleError.at(path, text, ((stage, rule, "patterns", pattern), reason))
+        if on_problem is None:
+            raise problem
+        on_problem(problem)
+
+    is_builtin = path.parent == builtin_rules_dir()
     matchers = {
         stage: tuple(
-            Matcher(rule, stage, rules.say, f"{path.name}: {stage}[{index}]")
+            Matcher(
+                rule,
+                stage,
+                rules.say,
+                f"{path.name}: {stage}[{index}]",
+                on_slow=None if is_builtin else partial(report, stage, index),
+            )
             for index, rule in enumerate(rules.of(stage))
         )
         for stage in STAGES

@@ -3,31 +3,53 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from string import Formatter
 
 from llmb_tui.diagnosis.literals import required_literal
+from llmb_tui.diagnosis.own_pattern import OwnPattern, Pattern
 from llmb_tui.diagnosis.rule import WEIGHTS, Diagnosis, FailureStage, Rule
-from llmb_tui.language.text import clean_line
+from llmb_tui.language.text import clean_line, quotation
 
 Say = Mapping[str, Mapping[str, str]]
+LONGEST_LINE = 2000
+"""Maximum number of characters in a line that patterns read: some take quadratic time."""
+_LONGEST_TEXT = 16_000
+_HEAD, _AROUND, _TAIL = 400, 400, 200
+_GAP = " … "
 
 
 class Matcher:
-    """A compiled rule. Raises the errors of `re.compile` for an invalid pattern."""
+    """A compiled rule. Raises the errors of `re.compile` for an invalid pattern.
 
-    def __init__(self, rule: Rule, stage: FailureStage, say: Say, name: str) -> None:
+    `on_slow`: receives the index of a pattern that exceeds its time and is ignored from then on; None for a rule whose
+    patterns have no limit.
+    """
+
+    def __init__(
+        self, rule: Rule, stage: FailureStage, say: Say, name: str, on_slow: Callable[[int], None] | None = None
+    ) -> None:
         self.rule = rule
         self.name = name
         """File of the rule and its place there."""
         self._whole = stage == "pending"
         self._say = say
-        flags = re.MULTILINE if stage in ("any", "training") else 0  # their texts are records of several lines
-        self._patterns = [re.compile(pattern, flags) for pattern in rule.patterns]
+        # The texts of these stages are records of several lines.
+        flags = re.MULTILINE if stage in ("any", "training") else re.NOFLAG
+        self._patterns: list[Pattern] = [
+            re.compile(pattern, flags) if on_slow is None else OwnPattern(pattern, flags, partial(on_slow, index))
+            for index, pattern in enumerate(rule.patterns)
+        ]
         literals = [required_literal(pattern) for pattern in rule.patterns]
         self.literals = tuple(literals) if literals and all(literals) else rule.words
         """Each matching text contains one of these; empty if no such texts are known."""
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether a pattern has exceeded its time."""
+        return any(isinstance(pattern, OwnPattern) and pattern.is_slow for pattern in self._patterns)
 
     def groups(self, text: str) -> Mapping[str, str] | None:
         """Texts of the pattern's groups, as they are shown; None if the text does not match."""
@@ -95,8 +117,25 @@ class RuleSet:
         words = "|".join(re.escape(word.decode()) for word in self.search_words) if self.has_search_words else ""
         self._has_word = re.compile(words)
 
+    def excerpt(self, line: str) -> str:
+        """A line, or of a long one its beginning, what surrounds the rules' first words, and its end."""
+        if len(line) <= LONGEST_LINE:
+            return line
+        parts, size, end = [line[:_HEAD]], _HEAD, _HEAD
+        for word in self._has_word.finditer(line):
+            start, stop = max(end, word.start() - _AROUND), word.end() + _AROUND
+            if stop > end:
+                parts += [_GAP if start > end else "", line[start:stop]]
+                size, end = size + stop - start, stop
+            if size > LONGEST_LINE - _TAIL - 2 * _AROUND - 2 * len(_GAP):
+                break
+        start = max(end, len(line) - _TAIL)
+        return "".join([*parts, _GAP if start > end else "", line[start:]])[:LONGEST_LINE]
+
     def match(self, text: str) -> Match | None:
-        """The first rule that matches a clean text; None also for a harmless line."""
+        """The first rule that matches a clean text; None also for a harmless line. Long lines are shortened."""
+        if len(text) > LONGEST_LINE:
+            text = quotation("\n".join(map(self.excerpt, text.split("\n"))), _LONGEST_TEXT)
         for order in sorted({*self._always, *[order for literal, order in self._literals if literal in text]}):
             matcher = self._matchers[order]
             if (groups := matcher.groups(text)) is not None:

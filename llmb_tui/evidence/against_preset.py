@@ -48,7 +48,7 @@ class PresetCheck:
 
     def __init__(self) -> None:
         self._own = _builtin()
-        self._read = cache(read_preset)  # the runs of an archive share presets
+        self._read = cache(_recipe_or_error)  # the runs of an archive share presets
 
     def findings(self, run: Run, script: str, preset: Path | None) -> Iterator[Finding]:
         """Compare a run with a preset. `preset`: file in the archive; None if there is none."""
@@ -59,10 +59,9 @@ class PresetCheck:
         if preset is None:
             yield Finding(run.id, "preset", "unknown", f"The archive has no preset of {recipe_id}.")
             return
-        try:
-            recipe = self._read(preset)
-        except LlmbError as error:
-            yield Finding(run.id, "preset", "differs", f"The preset cannot be read: {error.what}")
+        recipe = self._read(preset)
+        if isinstance(recipe, LlmbError):
+            yield Finding(run.id, "preset", "differs", f"The preset cannot be read: {recipe.what}")
             return
         if recipe.id != recipe_id:
             yield Finding(run.id, "preset", "differs", f"The preset is of {recipe.id}, but the run is of {recipe_id}.")
@@ -89,6 +88,13 @@ class PresetCheck:
             wrong.append("settings" if settings else "plan")
         alike = f"{recipe.id} differs in this program, but not for this run."
         return compared(run.id, what, wrong, "The presets differ for this run", alike)
+
+
+def _recipe_or_error(preset: Path) -> Recipe | LlmbError:
+    try:
+        return read_preset(preset)
+    except LlmbError as error:
+        return error
 
 
 def _plan_findings(run: Run, recipe: Recipe, catalog: Catalog) -> Iterator[Finding]:

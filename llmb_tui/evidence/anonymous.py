@@ -18,6 +18,7 @@ from pathlib import Path
 
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.slurm.kept_accounting import kept_rows
+from llmb_tui.language.json_text import parse_json
 from llmb_tui.language.node_list import MOST_NODES, expand
 from llmb_tui.launch.run import Run
 from llmb_tui.store.files import explained_errors
@@ -56,7 +57,7 @@ _OWN_HOME = re.compile(
     % (_LETTERS, _HOME_DIRS, _LETTERS, _NAME, _NAME_ENDS)
 )
 _MAC = rb"(?<![0-9A-Fa-f:])(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}(?![0-9A-Fa-f:])"
-_MAIL = rb"[A-Za-z0-9._+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}\b"
+_MAIL = rb"(?<![A-Za-z0-9._+-])[A-Za-z0-9._+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}\b"
 # Excludes versions of four parts, such as those of cuDNN.
 _IPV4 = (
     rb"(?<![\w.+-])(?<!==)(?<!ersion )(?<!ersion: )(?<!ersion=)(?<!ERSION=)"
@@ -69,7 +70,7 @@ _IPV6 = (
     # NCCL writes its interface before the address, and a zone and a port after it: `ib0:fe80::1%%ib0<0>`.
     rb"|(?<=[\w.-]:)[0-9A-Fa-f:]{3,39}%s(?=(?:%%[\w.-]+)?<\d+>)"
 ) % (_OF_IPV4, _OF_IPV4)
-_LEADING = rb"(?:[A-Za-z][A-Za-z0-9.-]{0,63},){0,64}"
+_LEADING = rb"(?:[A-Za-z][A-Za-z0-9.-]{0,63},){0,64}+"
 _BRACKETED = _LEADING + rb"[A-Za-z][A-Za-z0-9.-]{0,253}\[[0-9,-]+\](?:,[A-Za-z][A-Za-z0-9.-]*(?:\[[0-9,-]+\])?)*"
 _NUMBERED = re.compile(r"(.*[A-Za-z-])(\d+)")
 
@@ -142,7 +143,7 @@ class Anonymizer:
 
     def replace_in_record(self, path: Path) -> None:
         """Rewrite the record of a run or a suite, with an alias for the cluster's name too."""
-        document = json.loads(path.read_bytes())
+        document = parse_json(path.read_bytes())
         if document.get("cluster") in self._clusters:
             document["cluster"] = self._alias("cluster", document["cluster"])
         # Write letters beyond ASCII unescaped, because names are not found in escape sequences.

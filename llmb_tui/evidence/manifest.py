@@ -5,22 +5,26 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
 
 from llmb_tui.errors import LlmbError
-from llmb_tui.language.quantities import byte_size
+from llmb_tui.language.json_text import parse_json
+from llmb_tui.language.quantities import byte_size, count
 from llmb_tui.language.text import clean_line, plural
 from llmb_tui.store import documents
+from llmb_tui.toml.limits import LONGEST_TOML
 
 SCHEMA = 1
 KIND = "llmb-tui evidence"
 MANIFEST = "manifest.json"
 """Name of the first member."""
 MOST_MEMBERS = 20_000
-_MOST_TEXT = 64 << 20
-"""Maximum number of bytes of a member that is not a log and is read as a whole."""
-_MOST_PRESET = 4 << 20
+_MOST_TEXT = 16 << 20
+"""Maximum number of bytes of a member that is read as a whole; JSON of empty lists takes 26 times as much memory."""
+_MOST_MISSING = 10
+"""Maximum number of missing files of a run; this version knows five."""
+_LONGEST_TEXT = 1000
 LEFT_OUT = ("profiles", "traces", "checkpoints", "notes and tags")
 
 _OF_RUN = r"(?:run|plan|settings|environment|result|beside|log|facts)\.json|script\.sh|(?:accounting|network)\.txt"
@@ -102,8 +106,8 @@ class Manifest:
 def read_manifest(text: bytes, folder: Path) -> Manifest:
     """Read and check a manifest, and save its text in a private folder. Raises ArchiveError for an invalid one."""
     try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
+        document = parse_json(text)
+    except ValueError:
         document = None
     if not isinstance(document, dict) or document.get("kind") != KIND:
         raise ArchiveError(
@@ -123,8 +127,27 @@ def read_manifest(text: bytes, folder: Path) -> Manifest:
         raise ArchiveError(f"Its manifest cannot be read: {error.why}") from error
     if manifest.text != text or manifest.sealed() != manifest:
         raise ArchiveError("The manifest's own checksum is wrong: it was changed or damaged.")
+    _check_amounts(manifest)
     _check_names(manifest)
     return manifest
+
+
+def _check_amounts(manifest: Manifest) -> None:
+    """Raise ArchiveError for more than an archive of its runs can list: `verify` reports each entry."""
+    most = {
+        "missing": _MOST_MISSING * len(manifest.runs),
+        "presets": len(manifest.members),
+        "left_out": _MOST_MISSING * len(LEFT_OUT),
+    }
+    for name, limit in most.items():
+        if (number := len(getattr(manifest, name))) > limit:
+            runs = plural(len(manifest.runs), "run")
+            raise ArchiveError(f"The list `{name}` in its manifest is too long for {runs}: {count(number)} entries.")
+    texts = [manifest.made_by, *manifest.left_out]
+    for values in (*map(astuple, manifest.missing), *map(astuple, manifest.presets)):
+        texts += values
+    if any(len(text) > _LONGEST_TEXT for text in texts):
+        raise ArchiveError(f"A text in its manifest is longer than {count(_LONGEST_TEXT)} characters.")
 
 
 def _check_names(manifest: Manifest) -> None:
@@ -144,7 +167,7 @@ def _check_names(manifest: Manifest) -> None:
             raise ArchiveError(f"It has a member of a run that it does not list: {shown}")
         if name in names:
             raise ArchiveError(f"Its manifest lists a member twice: {shown}")
-        most = _MOST_PRESET if name.startswith("presets/") else _MOST_TEXT
+        most = LONGEST_TOML if name.startswith("presets/") else _MOST_TEXT
         if match["log"] is None and member.size > most:
             raise ArchiveError(f"{shown} is too large for such a file: {byte_size(member.size)}.")
         names.add(name)

@@ -18,6 +18,7 @@ from llmb_tui.evidence.contents import RunFolders, differences, is_wording, miss
 from llmb_tui.evidence.findings import Finding
 from llmb_tui.evidence.manifest import Manifest, Missing
 from llmb_tui.evidence.pack import unpack
+from llmb_tui.language.json_text import parse_json
 from llmb_tui.language.quantities import plain_number
 from llmb_tui.language.text import plural
 from llmb_tui.launch.runs import ACCOUNTING
@@ -155,8 +156,8 @@ def _suite_finding(folder: Path, suite_id: str, results: Mapping[str, Mapping[st
 
 def _document(path: Path) -> Any:
     try:
-        return json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
+        return parse_json(path.read_bytes())
+    except (OSError, ValueError):
         return None
 
 

@@ -9,6 +9,10 @@ from itertools import groupby
 MOST_NODES = 65_536
 """Maximum number of nodes in a list; Slurm allows no longer range either (`MAX_RANGE` of its hostlist.c)."""
 _LONGEST = 1_000_000
+_LONGEST_NAME = 255
+"""Maximum length of a host name (RFC 1035); without it, names would take the product of two limits."""
+_MOST_STEPS = 16 * MOST_NODES
+"""Maximum number of partial names; a name of several parts takes one for each."""
 _PIECE = re.compile(r"([A-Za-z0-9._-]+)|\[([0-9,-]+)\]|(,)|.", re.DOTALL)
 """A part of a name, the numbers in brackets, or the comma after a name; any other character is invalid."""
 _RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
@@ -18,21 +22,32 @@ _NUMBERED = re.compile(r"(.*?)([0-9]{1,9})", re.DOTALL)
 def expand(text: str) -> tuple[str, ...]:
     """Expand a list to its nodes, in order, each once; an empty text has none.
 
-    Raises ValueError for a text that is not a list of nodes, and for a list of more than `MOST_NODES`.
+    Raises ValueError for a text that is not a list of nodes, and for a list of more than `MOST_NODES`, repetitions
+    included.
     """
     if len(text) > _LONGEST:
         raise ValueError("the list is too long")
     names: dict[str, None] = {}
+    count = steps = 0
     partial = [""]  # names between two commas, as far as they have been read
     for piece in _PIECE.finditer(f"{text},") if text else ():
         word, numbers, comma = piece.groups()
         endings = [word] if word else list(_numbers(numbers)) if numbers else []
         if endings:
-            _limit(len(partial) * len(endings))
+            made = len(partial) * len(endings)
+            steps += made
+            if made > MOST_NODES or steps > _MOST_STEPS:
+                raise ValueError(f"the list has more than {MOST_NODES} nodes")
+            if len(partial[-1]) + len(endings[-1]) > _LONGEST_NAME:
+                raise ValueError(
+                    f"{text[:60]!r} is not a list of nodes: a name is longer than {_LONGEST_NAME} characters"
+                )
             partial = [name + ending for name in partial for ending in endings]
         elif comma and partial != [""]:
+            count += len(partial)
+            if count > MOST_NODES:
+                raise ValueError(f"the list has more than {MOST_NODES} nodes")
             names.update(dict.fromkeys(partial))
-            _limit(len(names))
             partial = [""]
         else:
             raise ValueError(f"{text[:60]!r} is not a list of nodes")
@@ -53,11 +68,6 @@ def compress(names: Iterable[str]) -> str:
     for (prefix, width), numbers in numbered.items():
         words.append((prefix, width, prefix + _ranges(sorted(numbers), width)))
     return ",".join(word for _, _, word in sorted(words))
-
-
-def _limit(count: int) -> None:
-    if count > MOST_NODES:
-        raise ValueError(f"the list has more than {MOST_NODES} nodes")
 
 
 def _numbers(text: str) -> Iterator[str]:

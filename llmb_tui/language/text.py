@@ -33,8 +33,6 @@ _ESCAPE_SEQUENCE = re.compile(
     "|\x1b[ -/]*[0-~]"  # two-character escapes
 )
 
-_TYPED_OVER = re.compile("[^\b]\b")
-
 
 def clean(text: str) -> str:
     """Text without escape sequences, and without control and invisible characters except tab and newline.
@@ -75,10 +73,24 @@ def clean_line(text: str) -> str:
 
 def short_line(text: str, longest: int = 160) -> str:
     """`clean_line` of a program's progress output: text that backspaces overwrite is removed, a long line is cut."""
-    while "\b" in (bare := _TYPED_OVER.sub("", text)) and bare != text:
-        text = bare
-    line = clean_line(bare.replace("\b", "")).strip()
+    line = clean_line(_without_overwritten(text) if "\b" in text else text).strip()
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
+
+
+def quotation(text: str, longest: int = 600) -> str:
+    """A program's message; of a long one, the beginning and the end."""
+    head, tail = longest // 2, longest // 2 - 3
+    return text if len(text) <= longest else f"{text[:head]} … {text[-tail:]}"
+
+
+def _without_overwritten(text: str) -> str:
+    """The text without backspaces and what each of them deletes; in linear time."""
+    first, *others = text.split("\b")
+    kept = list(first)
+    for piece in others:
+        del kept[-1:]
+        kept += piece
+    return "".join(kept)
 
 
 def finite(document: object) -> object:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from llmb_tui.errors import LlmbError
+from llmb_tui.language.json_text import parse_json
 from llmb_tui.language.quantities import count
 from llmb_tui.language.text import clean_line
 from llmb_tui.launch.note import Note
@@ -110,10 +111,10 @@ def _document(file: Path) -> dict[str, Any] | None:
     try:
         with open(os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as stream:
             data = stream.read(_LONGEST_FILE + 1)
-        content = json.loads(data) if len(data) <= _LONGEST_FILE else None
+        content = parse_json(data) if len(data) <= _LONGEST_FILE else None
     except (FileNotFoundError, NotADirectoryError):
         return {}
-    except (OSError, ValueError, RecursionError):
+    except (OSError, ValueError):
         return None
     return content if isinstance(content, dict) else None
 

@@ -14,7 +14,7 @@ from llmb_tui.cluster.validation import is_all_memory
 from llmb_tui.diagnosis.rules import rules
 from llmb_tui.errors import LlmbError
 from llmb_tui.language.quantities import duration
-from llmb_tui.language.text import plural
+from llmb_tui.language.text import plural, quotation
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.spec import SlurmSpec
 
@@ -71,7 +71,7 @@ def refusal(run: Run, spec: SlurmSpec, partitions: PartitionLookup = tuple) -> L
     `partitions` looks up the cluster's partitions, to name limits and alternatives; it is called only if Slurm answers.
     """
     words = run.note.removeprefix(SBATCH)
-    quote = f"sbatch said: {words}"
+    quote = f"sbatch said: {quotation(words)}"
     match = rules("submit").match(words)
     if match is None:
         return LlmbError("Slurm rejected the job.", quote, "Show this message to the cluster's administrators.")
@@ -83,7 +83,7 @@ def refusal(run: Run, spec: SlurmSpec, partitions: PartitionLookup = tuple) -> L
 
 def withdrawal(run: Run) -> LlmbError:
     """The error for the user, about a run that was withdrawn."""
-    return LlmbError("The job was not submitted.", run.note, "Submit the same selection again.")
+    return LlmbError("The job was not submitted.", quotation(run.note), "Submit the same selection again.")
 
 
 def facts_of(run: Run, spec: SlurmSpec, partitions: Sequence[Partition]) -> Mapping[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from llmb_tui.catalog.catalog import Catalog, UnknownNameError
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.errors import LlmbError
+from llmb_tui.language.json_text import parse_json
 from llmb_tui.plan.document import document
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Plan, note
@@ -125,8 +125,8 @@ def plan_line(catalog: Catalog, line: str) -> dict[str, Any]:
 
 def _read_line(line: str) -> dict[str, Any]:
     try:
-        request = json.loads(line)
-    except (ValueError, RecursionError) as error:
+        request = parse_json(line)
+    except ValueError as error:
         raise InvalidRequestError("", f"not JSON: {error}") from error
     if not isinstance(request, dict):
         raise InvalidRequestError("", "not a JSON object")

@@ -22,6 +22,8 @@ _SMALLEST_VENV_GB, _BIGGEST_VENV_GB = 1, 10
 _HOOK = "50-slurm-pytorch.sh"
 _SITE_SETTINGS = ("ENROOT_REMAP_ROOT", "ENROOT_ROOTFS_WRITABLE")
 _ADAPTERS = {"NCCL_IB_HCA", "MELLANOX_VISIBLE_DEVICES"}
+_LONGEST_ROW = 4096
+"""Number of characters that are read of a row of `df`, which has a path at most."""
 _NO_ENROOT = "not on the login node"
 _NOT_FOUND = 127
 """Exit code of a program that the shell does not find."""
@@ -313,7 +315,7 @@ def _quota(quota: _Quota, least: float, most: float, needed: str, files: int) ->
 
 def _free(text: str) -> tuple[str, float | None]:
     """Parse device and free decimal GB from the last line of `df -Pk`."""
-    last = text.strip().rpartition("\n")[2]
+    last = text.strip().rpartition("\n")[2][:_LONGEST_ROW]
     cells = re.fullmatch(r"(.*?)\s+\d+\s+\d+\s+(\d+)\s+\S+\s+/.*", last)
     return (cells[1], int(cells[2]) * 1024 / 1e9) if cells else ("", None)
 
@@ -321,7 +323,7 @@ def _free(text: str) -> tuple[str, float | None]:
 def _inodes(text: str) -> int | None:
     """Parse the number of free inodes from `df -Pi`; None if the file system or this `df` does not count them."""
     heading, _, last = text.strip().rpartition("\n")
-    cells = re.fullmatch(r".*?\s(\d+)\s+\d+\s+(\d+)\s+\S+\s+/.*", last)
+    cells = re.fullmatch(r".*?\s(\d+)\s+\d+\s+(\d+)\s+\S+\s+/.*", last[:_LONGEST_ROW])
     counted = cells is not None and "IFree" in heading and int(cells[1]) > 0
     return int(cells[2]) if cells is not None and counted else None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from functools import partial
@@ -10,6 +9,7 @@ from typing import Any, Literal
 from urllib.parse import urlencode, urljoin, urlsplit
 
 from llmb_tui.cluster.session import Session
+from llmb_tui.language.json_text import parse_json
 from llmb_tui.preflight.fetch import NOBODY, Credentials, WebAnswer, fetch
 from llmb_tui.preflight.secret import ENROOT_CREDENTIALS, SecretValue
 
@@ -18,7 +18,7 @@ Granted = Literal["granted", "login refused", "no access", "no such image", "unk
 _MANIFEST = "application/vnd.docker.distribution.manifest.v2+json, application/vnd.oci.image.manifest.v1+json"
 _LIST = "application/vnd.docker.distribution.manifest.list.v2+json, application/vnd.oci.image.index.v1+json"
 _CHALLENGE = re.compile(r"(?im)^www-authenticate:\s*Bearer\s+(.*)$")
-_PARAMETER = re.compile(r'(\w+)="([^"]*)"')
+_PARAMETER = re.compile(r'\b(\w+)="([^"]*)"')
 _LOCATION = re.compile(r"(?im)^location:\s*(\S+)")
 _REDIRECTS = 3
 # NVIDIA's registry redirects logins to another host of NVIDIA.
@@ -113,7 +113,7 @@ def _digest(index: str) -> str:
 
 def _json(text: str) -> dict[str, Any]:
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
+        value = parse_json(text)
+    except ValueError:
         return {}
     return value if isinstance(value, dict) else {}

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from llmb_tui.errors import LlmbError
+from llmb_tui.language.json_text import parse_json
 from llmb_tui.language.text import clean_line
 from llmb_tui.store.files import write_atomic
 from llmb_tui.toml.read import adapter
@@ -66,8 +67,8 @@ def load(path: Path, type_: type[T], migrate: Callable[[dict[str, Any]], dict[st
 def _migrated(content: bytes, migrate: Callable[[dict[str, Any]], dict[str, Any]]) -> bytes:
     """The converted document; anything else is returned unchanged, so that the type check reports the fault."""
     try:
-        document = json.loads(content)
-    except (ValueError, RecursionError):
+        document = parse_json(content)
+    except ValueError:
         return content
     converted = migrate(document) if isinstance(document, dict) else document
     return content if converted == document else json.dumps(converted).encode()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from llmb_tui.errors import LlmbError
+from llmb_tui.language.json_text import parse_json
 from llmb_tui.store.files import append_durable
 
 
@@ -48,7 +49,7 @@ class Journal:
 
 def _record(line: bytes) -> dict[str, Any] | None:
     try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
+        value = parse_json(line)
+    except ValueError:
         return None
     return value if isinstance(value, dict) and "event" in value else None

@@ -6,7 +6,6 @@ Layers, of which the later one wins: the defaults here, the file, variables (`LL
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
@@ -14,11 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from llmb_tui.errors import LlmbError, error_with_remedy
+from llmb_tui.language.json_text import parse_json
 from llmb_tui.language.text import clean_line
 from llmb_tui.store.files import locked, write_atomic
 from llmb_tui.toml.bounds import Quantity
 from llmb_tui.toml.lines import Lines, syntax_line
-from llmb_tui.toml.read import adapter, parse_toml
+from llmb_tui.toml.read import adapter, file_text, parse_toml, toml_fault
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -157,7 +157,7 @@ def key_line(file: Path, key: str) -> int:
 
 def _document(file: Path) -> tuple[dict[str, Any], str]:
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file_text(file)
         document = parse_toml(text)
     except FileNotFoundError:
         return {}, ""
@@ -168,7 +168,7 @@ def _document(file: Path) -> tuple[dict[str, Any], str]:
     except (ValueError, RecursionError) as error:
         line = syntax_line(error)
         where = f"{file}, line {line}," if line else str(file)
-        raise SettingError(where, "", f"It is not TOML: {error}.", file=file, line=line) from error
+        raise SettingError(where, "", f"It {toml_fault(error)}.", file=file, line=line) from error
     if isinstance(document.get("keys"), dict):
         document["keys"] = dict(_flat(document["keys"]))
     return document, text
@@ -217,8 +217,8 @@ def _variables() -> dict[str, Any]:
 
 def _json(variable: str, text: str) -> object:
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
+        return parse_json(text)
+    except ValueError as error:
         raise SettingError(f"{variable} in the environment", "", f"It is not JSON: {error}.") from error
 
 

@@ -25,7 +25,7 @@ from llmb_tui.plan.request import InvalidRequestError, read_request
 from llmb_tui.plan.selection import DEFAULT_PROCEDURE, FIELDS, LAYOUT, OPTIONS, ProcedureId, Selection, is_given
 from llmb_tui.suites.bulk_file import read_text, read_yaml
 from llmb_tui.suites.suite import Suite, make_suite
-from llmb_tui.suites.suite_text import NO_NUMBER, FileRun, SuiteFileError, SuiteText, TomlSuite, content
+from llmb_tui.suites.suite_text import NO_NUMBER, FileRun, SuiteFileError, SuiteText, TomlSuite
 from llmb_tui.toml.lines import KeyPath, Lines
 from llmb_tui.toml.read import known_names, read_toml
 
@@ -128,7 +128,6 @@ def _place(asked: FileRun, name: str) -> KeyPath:
 
 
 def _read_toml(file: Path) -> SuiteText:
-    content(file)
     form, text = read_toml(file, TomlSuite, SuiteFileError)
     source = SuiteText(file, Lines(text), form)
     missing = [name for name in _LISTS if not getattr(form, name)]

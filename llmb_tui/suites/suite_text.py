@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from llmb_tui.catalog.settings import STRICT
-from llmb_tui.language.quantities import byte_size, count
+from llmb_tui.language.quantities import count
 from llmb_tui.plan.selection import ProcedureId
 from llmb_tui.suites.suite import MOST_RUNS
 from llmb_tui.toml.bounds import Bound
 from llmb_tui.toml.lines import KeyPath, Lines
-from llmb_tui.toml.read import TomlFileError
+from llmb_tui.toml.read import TomlFileError, file_text
 
-_LARGEST_FILE = 1 << 20
 NO_NUMBER = "must be a whole number from 1 on"
 _AtLeastOne = Annotated[int, Bound(ge=1)]
 
@@ -90,11 +89,7 @@ class TomlSuite:
 def content(file: Path) -> str:
     """Text of a file. Raises SuiteFileError."""
     try:
-        if file.exists() and not file.is_file():  # opening a pipe would block
-            raise SuiteFileError(file, None, "", "cannot be read: it is not a regular file")
-        if file.stat().st_size > _LARGEST_FILE:
-            raise SuiteFileError(file, None, "", f"cannot be read: it is larger than {byte_size(_LARGEST_FILE)}")
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        return file_text(file)
+    except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise SuiteFileError(file, None, "", f"cannot be read: {why}") from error

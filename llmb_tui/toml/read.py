@@ -11,10 +11,12 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, cast
 
 from llmb_tui.errors import LlmbError, error_with_remedy
-from llmb_tui.language.text import clean_line
+from llmb_tui.language.quantities import byte_size
+from llmb_tui.language.text import short_line
+from llmb_tui.toml.limits import LONGEST_TOML, check_limits
 from llmb_tui.toml.lines import KeyPath, Lines, syntax_line
 
 if TYPE_CHECKING:
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 UNLISTED = "*.toml"
 """Stands for the files of a directory that cannot be listed."""
+_MOST_FAULTS = 30
+_LONGEST_FIELD, _LONGEST_REASON = 200, 2000
 T = TypeVar("T")
 P = TypeVar("P", bound="TomlFileError")
 
@@ -45,7 +49,8 @@ class TomlFileError(LlmbError):
         self.others = tuple(others)
         """Further faults of the file."""
         where = f"{file}, line {line}" if line else str(file)
-        self.words = f"{clean_line(f'{field}: ' if field else '')}{clean_line(reason)}"
+        place = f"{short_line(field, _LONGEST_FIELD)}: " if field else ""
+        self.words = f"{place}{short_line(reason, _LONGEST_REASON)}"
         """The fault without its place."""
         super().__init__(
             f"{self.kind} {where}: {self.words}",
@@ -58,7 +63,9 @@ class TomlFileError(LlmbError):
     def at(cls: type[P], file: Path, text: str | Lines, *faults: tuple[KeyPath, str]) -> P:
         """The problem for one or more values, each a path in the file's text and a reason."""
         lines = Lines(text) if isinstance(text, str) else text
-        first, *others = [(lines.of(path), dotted(path), reason) for path, reason in faults]
+        first, *others = [(lines.of(path), dotted(path), reason) for path, reason in faults[:_MOST_FAULTS]]
+        if len(faults) > _MOST_FAULTS:
+            others.append((lines.of(faults[_MOST_FAULTS][0]), "", "further faults follow, which are not listed"))
         return cls(file, *first, others=[cls(file, *other) for other in others])
 
 
@@ -87,10 +94,8 @@ def toml_files(directories: Sequence[Path]) -> Iterator[Path]:
 def read_toml(file: Path, form: type[T], problem: type[TomlFileError]) -> tuple[T, str]:
     """The validated content of a file, and its text. Raises `problem`."""
     try:
-        if file.exists() and not file.is_file():  # reading a pipe would block
-            raise problem(file, None, "", "cannot be read: it is not a regular file")
-        text = file.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
+        text = file_text(file)
+    except ValueError as error:
         raise problem(file, None, "", f"cannot be read: {error}") from error
     except OSError as error:
         unread = problem(file, None, "", f"cannot be read: {error.strerror}")
@@ -98,19 +103,42 @@ def read_toml(file: Path, form: type[T], problem: type[TomlFileError]) -> tuple[
         raise unread from error
     try:
         data = parse_toml(text)
-    except (ValueError, RecursionError) as error:  # ValueError also for an integer of thousands of digits
-        raise problem(file, syntax_line(error), "", f"is not TOML: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise problem(file, syntax_line(error), "", toml_fault(error)) from error
     try:
         return _validated(file, text, data, form, problem), text
     except (ValueError, RecursionError, ArithmeticError) as error:
         raise problem(file, None, "", f"cannot be used: {error}") from error
 
 
+def file_text(file: Path, errors: Literal["strict", "replace"] = "strict") -> str:
+    """Text of a file that a person wrote. Raises OSError; ValueError if it is no regular file, too large, or not UTF-8.
+
+    `errors`: whether bytes that are not UTF-8 are an error, or replaced.
+    """
+    if file.exists() and not file.is_file():  # reading a pipe would block
+        raise ValueError("it is not a regular file")
+    with file.open(encoding="utf-8", errors=errors) as opened:
+        text = opened.read(LONGEST_TOML + 1)
+    if len(text) > LONGEST_TOML:
+        raise ValueError(f"it is larger than {byte_size(LONGEST_TOML)}")
+    return text
+
+
 def parse_toml(text: str) -> dict[str, Any]:
-    """The document of a TOML text. Raises ValueError."""
+    """The document of a TOML text. Raises ValueError, and RecursionError for deep nesting."""
     import tomllib  # noqa: PLC0415 - cached presets are not parsed, and most users have no settings
 
+    check_limits(text)
     return tomllib.loads(text)
+
+
+def toml_fault(error: Exception) -> str:
+    """Words for an error of `parse_toml`, without its file."""
+    import tomllib  # noqa: PLC0415 - as above
+
+    # A text can be TOML and have a limit exceeded: ours, or the interpreter's for digits and nesting.
+    return f"{'is not TOML' if isinstance(error, tomllib.TOMLDecodeError) else 'cannot be read'}: {error}"
 
 
 @functools.cache
@@ -137,7 +165,9 @@ def _faults(error: ValidationError, data: dict[str, Any], kind: str, form: Any) 
     # Replaces pydantic's messages about Python calls.
     words = {"missing": "is missing", "unexpected_keyword_argument": f"is not a field of a {kind}"}
     faults: dict[KeyPath, str] = {}
-    for fault in error.errors(include_url=False, include_context=False):
+    for fault in error.errors(include_url=False, include_context=False, include_input=False):
+        if len(faults) > _MOST_FAULTS:  # a file may have a hundred thousand
+            break
         path = _keys(fault["loc"], data, missing=fault["type"] == "missing")
         reason = words.get(fault["type"], fault["msg"])
         if fault["type"] == "unexpected_keyword_argument" and len(path) == 1:

@@ -14,7 +14,6 @@ from llmb_tui.diagnosis.causes import Cause, CauseFinder
 from llmb_tui.diagnosis.rule import Diagnosis, LogStage
 from llmb_tui.diagnosis.rules import log_rules, rules
 from llmb_tui.language.text import clean_line
-from llmb_tui.watch.lines import display_text
 
 _BEFORE, _AFTER = 1 << 14, 1 << 12
 """Number of bytes around a matching word that are read as records: a traceback is above its last words."""
@@ -97,7 +96,7 @@ def _numbered(data: bytes, number: int) -> Iterator[tuple[int, str]]:
     for line in data.split(b"\n"):
         for frame in line.split(b"\r"):
             if frame.strip():
-                yield number, display_text(frame)
+                yield number, clean_line(frame.decode("utf-8", "replace"))
         number += 1
 
 

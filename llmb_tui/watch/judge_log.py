@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,6 +10,7 @@ from typing import Any
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.errors import LlmbError
+from llmb_tui.language.json_text import parse_json
 from llmb_tui.launch.llmb.import_run import changed_variables, plan_of
 from llmb_tui.plan import make
 from llmb_tui.plan.plan import Plan
@@ -93,7 +93,7 @@ def plan_in(catalog: Catalog, text: str) -> Plan:
     Raises LlmbError (exit code 1) for an invalid text, and for names that no preset has.
     """
     try:
-        document: Any = json.loads(text)
+        document: Any = parse_json(text)
         selection, layout = dict(document["selection"]), dict(document["parallelism"])
         request = {
             **{name: selection.get(name) for name in _SELECTION},
@@ -101,7 +101,7 @@ def plan_in(catalog: Catalog, text: str) -> Plan:
             **dict(document.get("options", {})),
         }
         steps = document.get("steps")
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+    except (ValueError, LookupError, TypeError, AttributeError):
         raise LlmbError("It is not a plan of llmb-tui.", exit_code=1) from None
     default_plan = make.plan(catalog, read_request(catalog, request))
     # Only differences from the usual layout are requested, so that the plan is the published one if there is one.

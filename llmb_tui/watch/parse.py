@@ -25,6 +25,7 @@ UNSEARCHED = 1 << 20
 _TAIL = 4 * LONGEST_RECORD
 
 _COLOUR = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]")
+_MOST_NESTED = 8
 
 # Printed by our own batch script (`launch/direct/spec_of.py`).
 _UNBOUND = re.compile(rb"task (\d{1,9}) is not bound to a NUMA node")
@@ -207,7 +208,12 @@ class StepParser:
 
 
 def _without_colours(text: bytes) -> bytes:
-    """Text without complete colour sequences; an unfinished one at the end stays until the rest arrives."""
-    while b"\x1b" in text and (bare := _COLOUR.sub(b"", text)) != text:
+    """Text without complete colour sequences; an unfinished one at the end stays until the rest arrives.
+
+    A writer may interrupt another one's sequence by its own; more than `_MOST_NESTED` within each other stay.
+    """
+    for _ in range(_MOST_NESTED):
+        if b"\x1b" not in text or (bare := _COLOUR.sub(b"", text)) == text:
+            break
         text = bare
     return text

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import llmb_tui
 from llmb_tui.errors import LlmbError
+from llmb_tui.language.json_text import parse_json
 from llmb_tui.launch.run import Run
 from llmb_tui.store.files import write_atomic
 from llmb_tui.watch.run_records import SETTLED_NS
@@ -61,11 +62,11 @@ class RunCache:
     def _read(self) -> dict[str, KeptRun]:
         """Stored entries; empty if the file is damaged or was written by another version."""
         try:
-            document = json.loads(self._file.read_bytes() if self._file.is_file() else b"{}")
+            document = parse_json(self._file.read_bytes() if self._file.is_file() else b"{}")
             if document.get("maker") != self._maker:
                 return {}
             return {run_id: KeptRun(*entry) for run_id, entry in document["runs"].items()}
-        except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
+        except (OSError, ValueError, TypeError, LookupError, AttributeError):
             return {}
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from llmb_tui.catalog.gpu_model import gpu_model
 from llmb_tui.catalog.recipe import LogFormatId, ResultRule
+from llmb_tui.language.json_text import parse_json
 from llmb_tui.language.quantities import count, four_digits, plain_number
 from llmb_tui.language.states import validity_label
 from llmb_tui.language.text import plural
@@ -68,8 +69,8 @@ def run_files(network: str, gpus: Iterable[tuple[str, str]], launch: str) -> Run
     `gpus`: GPU types in the accounting, each with its line.
     """
     try:
-        sent = json.loads(launch)["settings"] if launch else {}
-    except (ValueError, LookupError, TypeError, RecursionError):
+        sent = parse_json(launch)["settings"] if launch else {}
+    except (ValueError, LookupError, TypeError):
         sent = {}
     return RunFiles(tuple(statements(network.encode())), tuple(gpus), sent if isinstance(sent, dict) else {})
 
@@ -433,8 +434,8 @@ def _is_setting(text: str, wanted: object) -> bool:
 def json_value(text: str) -> Any:
     """Value of a JSON text; None if the text is not JSON."""
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return parse_json(text)
+    except ValueError:
         return None
 
 

@@ -16,6 +16,7 @@ from llmb_tui.launch.step_state import explain as explain_step
 from llmb_tui.services import Services
 from llmb_tui.store.paths import UserPaths
 from llmb_tui.watch.failure import worst
+from tests.kit import verbs
 
 GOOD = """\
 [[install]]
@@ -179,3 +180,64 @@ def test_a_group_reference_refers_to_a_group_of_the_same_pattern(folder: Path) -
     use_own_rules(folder)
     assert rules("install").match("cn7 and cn7 again") is not None
     assert rules("install").match("cn7 and cn8 again") is None
+
+
+NESTED = """\
+[[training]]
+words = ["BOOM"]
+patterns = ['BOOM (a|a)+$', 'BOOM (?P<what>[0-9]+)']
+reason = "The site's watchdog fired."
+examples = ["BOOM aa"]
+"""
+TRAP = "BOOM " + "a" * 60 + "!"  # the first pattern would try 2^60 ways
+
+
+def test_a_pattern_that_never_ends_is_stopped_named_and_no_longer_used(folder: Path) -> None:
+    (folder / "site.toml").write_text(NESTED)
+    reported: list[RuleError] = []
+    use_own_rules(folder, reported.append)
+    log = f"{TRAP}\n{TRAP}?\nBOOM aa\nRuntimeError: CUDA out of memory\n".encode()
+    failure = worst(log)
+    assert failure is not None
+    assert failure.reason == "A GPU ran out of memory."
+    (problem,) = reported
+    assert (problem.file.name, problem.line) == ("site.toml", 3)
+    assert problem.field == "training[0].patterns[0]"
+    assert "takes too long for some texts" in problem.what
+    failure = worst(b"BOOM 7\n")  # the rule's other pattern is still used
+    assert failure is not None
+    assert failure.reason == "The site's watchdog fired."
+
+
+def test_an_example_on_which_a_pattern_never_ends_is_a_fault_of_the_pattern(folder: Path) -> None:
+    (folder / "site.toml").write_text(NESTED.replace('["BOOM aa"]', f'["{TRAP}"]'))
+    reported: list[RuleError] = []
+    assert not list(example_problems(load_rules([folder], reported.append)))
+    assert [problem.field for problem in reported] == ["training[0].patterns[0]"]
+
+
+def test_config_validate_ends_and_names_a_pattern_that_never_would(folder: Path, tmp_path: Path) -> None:
+    (folder / "site.toml").write_text(NESTED.replace('["BOOM aa"]', f'["{TRAP}"]'))
+    answer = verbs.run(("config", "validate"), verbs.environment(tmp_path))
+    assert answer.returncode == 1
+    assert f"{folder}/site.toml, line 3: training[0].patterns[0]: takes too long" in " ".join(answer.stdout.split())
+
+
+def test_explain_ends_and_names_a_pattern_that_never_would(folder: Path, tmp_path: Path) -> None:
+    (folder / "site.toml").write_text(NESTED)
+    log = tmp_path / "x.log"
+    log.write_text(f"{TRAP}\nRuntimeError: CUDA out of memory\n")
+    answer = verbs.run(("explain", str(log)), verbs.environment(tmp_path))
+    assert "A GPU ran out of memory." in answer.stdout
+    assert "training[0].patterns[0]: takes too long" in answer.stderr
+
+
+def test_many_slow_searches_end_like_one_that_never_does(folder: Path) -> None:
+    (folder / "site.toml").write_text(NESTED)
+    reported: list[RuleError] = []
+    use_own_rules(folder, reported.append)
+    for number in range(400):
+        worst(f"BOOM {'a' * 16}! {number}\n".encode())
+        if reported:
+            break
+    assert [problem.field for problem in reported] == ["training[0].patterns[0]"]

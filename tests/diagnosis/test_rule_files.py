@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import importlib
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -118,3 +121,95 @@ def test_a_failed_launch_is_reported_as_not_submitted_with_its_reason(case: Case
 def test_a_log_is_searched_for_few_words() -> None:
     """Each search word costs a pass over the whole log."""
     assert len(rules("training").search_words) <= 24
+
+
+PATTERNS = [(stage, pattern) for stage, rule in RULES for pattern in rule.patterns]
+_PARSER: Any = importlib.import_module("re._parser")
+_REPEATS = ("MAX_REPEAT", "MIN_REPEAT")
+_MANY = 250
+"""A repetition that may be as long as a word or a line."""
+
+
+def _operations(parts: Any) -> Iterator[tuple[str, Any]]:
+    return ((str(operation), value) for operation, value in parts)
+
+
+def _parts_within(operation: str, value: Any) -> list[Any]:
+    if operation in (*_REPEATS, "POSSESSIVE_REPEAT"):
+        return [value[2]]
+    if operation in ("ASSERT", "ASSERT_NOT"):
+        return [value[1]]
+    if operation == "BRANCH":
+        return list(value[1])
+    if operation == "SUBPATTERN":
+        return [value[-1]]
+    return [value] if operation == "ATOMIC_GROUP" else []
+
+
+def _nested_repeats(parts: Any, *, is_repeated: bool = False) -> Iterator[str]:
+    """Repetitions of many characters inside repetitions: the ways to match them double with each character."""
+    for operation, value in _operations(parts):
+        is_long = operation in _REPEATS and value[1] > _MANY
+        if is_long and is_repeated:
+            yield operation
+        repeats = is_repeated or (operation in _REPEATS and value[1] > 9)
+        for part in _parts_within(operation, value):
+            yield from _nested_repeats(part, is_repeated=repeats)
+
+
+def _begins_with_repeat(parts: Any) -> bool:
+    """Whether a search tries a long repetition from every character of a text."""
+    for operation, value in _operations(parts):
+        if operation in ("AT", "ASSERT"):
+            return False
+        if operation == "ASSERT_NOT":
+            continue
+        if operation in _REPEATS and value[0] == 0 and value[1] <= _MANY:
+            continue  # may be empty, so the next part counts too
+        if operation in _REPEATS:
+            return bool(value[1] > _MANY)
+        return any(_begins_with_repeat(part) for part in _parts_within(operation, value))
+    return False
+
+
+@pytest.mark.parametrize(("stage", "pattern"), PATTERNS, ids=lambda value: value[:50])
+def test_a_pattern_reads_a_long_word_once(stage: FailureStage, pattern: str) -> None:
+    parts = _PARSER.parse(pattern, re.MULTILINE)
+    assert list(_nested_repeats(parts)) == []
+    assert stage == "pending" or not _begins_with_repeat(parts)  # texts of `pending` are matched as a whole
+
+
+@pytest.mark.parametrize("pattern", [r"\w+: x", r"(?i)\w*(?:A|B)\w*C", r"(?:x|\S+) y", r"(?P<what>.*)z", r"a?\w+"])
+def test_a_pattern_that_reads_a_long_word_from_each_letter_is_noticed(pattern: str) -> None:
+    assert _begins_with_repeat(_PARSER.parse(pattern))
+
+
+@pytest.mark.parametrize("pattern", [r"x(a+)+$", r"x(?:.*,)*y", r"x(?:(?:a|b)+c?){1,20}"])
+def test_a_pattern_with_nested_repetitions_is_noticed(pattern: str) -> None:
+    assert list(_nested_repeats(_PARSER.parse(pattern)))
+
+
+@pytest.mark.parametrize("before", [0, 1_990, 5_000, 100_000])
+@pytest.mark.parametrize("after", [0, 5_000, 100_000])
+def test_words_of_a_rule_are_found_anywhere_in_a_long_line(before: int, after: int) -> None:
+    message = "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB"
+    failure = worst(f"3: {'x' * before} {message} {'y' * after}\n".encode())
+    assert failure is not None
+    assert failure.reason == "A GPU ran out of memory."
+    assert failure.rank == (3 if before < 16_000 else None)  # a prefix farther away is not read
+    assert len(failure.line) <= 600
+
+
+def test_the_last_words_of_a_traceback_with_very_long_lines_are_found() -> None:
+    frames = "".join(f'  File "x.py", line {line}\n    {"y" * 30_000}\n' for line in range(30))
+    log = f"Traceback (most recent call last):\n{frames}RuntimeError: CUDA out of memory\n"
+    failure = worst(log.encode())
+    assert failure is not None
+    assert failure.reason == "A GPU ran out of memory."
+
+
+def test_a_long_message_of_sbatch_is_explained_and_shown_in_part() -> None:
+    words = f"Batch job submission failed: {'x' * 60_000} QOSMaxWallDurationPerJobLimit"
+    error = launch_failure(f"{words} TP: unbound variable")
+    assert "it has no TP" in error.what
+    assert len(str(error)) < 1_200

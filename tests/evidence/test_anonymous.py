@@ -117,3 +117,9 @@ def test_bytes_that_are_no_text_stay(anonymizer: Anonymizer, tmp_path: Path) -> 
     path.write_bytes(b"\xff\xfe cn001 \x00\r\n" * 3)
     anonymizer.replace_in(path)
     assert path.read_bytes() == b"\xff\xfe host-1 \x00\r\n" * 3
+
+
+@pytest.mark.parametrize("unit", ["a", "a.", "a,", "/a"])
+def test_a_very_long_line_takes_one_pass(anonymizer: Anonymizer, tmp_path: Path, unit: str) -> None:
+    line = unit * (400_000 // len(unit))  # a word took 160 s, as the beginning of an address
+    assert replaced(anonymizer, tmp_path, f"{line} cn001").endswith(" host-1")

@@ -533,11 +533,15 @@ def test_a_frame_without_checksum_is_refused(archive: Path, tmp_path: Path) -> N
         ({"presets": [{"recipe": "nemotron4@25.04", "name": "/etc/passwd", "sha256": "0"}]}, "lacks a file"),
         ({"members": [{"name": _LOG, "size": 1, "sha256": "0"}] * 2}, "twice"),
         ({"members": [{"name": "presets/x", "size": 1, "sha256": "0"}] * 20_001}, "20,001 members"),
+        ({"missing": [{"run": RUN_ID, "what": "x", "why": "y"}] * 100_000}, "100,000 entries"),
+        ({"left_out": ["x"] * 100}, "`left_out` in its manifest is too long"),
+        ({"presets": [{"recipe": "x", "name": "presets/x", "sha256": "0"}] * 100}, "`presets` in its manifest"),
+        ({"missing": [{"run": RUN_ID, "what": "x", "why": "y" * 1001}]}, "longer than 1,000 characters"),
         ({"threshold": "high"}, "cannot be read"),
         ({"seal": "0" * 64}, "own checksum is wrong"),
         ({"more": 1}, "own checksum is wrong"),
     ],
-    ids=range(19),
+    ids=range(23),
 )
 def test_a_foreign_manifest_is_rejected(archive: Path, tmp_path: Path, changes: dict[str, Any], why: str) -> None:
     (tmp_path / "inside").mkdir()

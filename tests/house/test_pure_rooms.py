@@ -17,6 +17,7 @@ ALLOWED = {
     "catalog/kept.py": {"os", "pathlib"},  # reads presets, parsed once
     "catalog/load.py": {"pathlib"},  # reads presets
     "diagnosis/load.py": {"pathlib"},  # reads rules
+    "diagnosis/own_pattern.py": {"time"},  # limits the processor time of the operator's patterns
     "diagnosis/rules.py": {"pathlib"},  # the directory of the operator's rules
 }
 

@@ -75,3 +75,20 @@ def test_a_text_that_is_not_a_list_is_refused(text: str) -> None:
 def test_a_long_name_before_an_invalid_character_is_refused_quickly() -> None:
     with pytest.raises(ValueError, match="is not a list of nodes"):
         expand("a" * 100_000 + "!")
+
+
+def test_names_longer_than_any_host_name_are_refused_before_they_are_multiplied() -> None:
+    with pytest.raises(ValueError, match="longer than 255"):
+        expand("a" * 20_000 + "[1-60000]")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(",".join(["a[1-65536]"] * 90_000), id="the same names again and again"),
+        pytest.param("a[1-65536]" + "[1]" * 200, id="many brackets"),
+    ],
+)
+def test_work_for_few_different_names_is_limited_too(text: str) -> None:
+    with pytest.raises(ValueError, match="more than 65536 nodes"):
+        expand(text)

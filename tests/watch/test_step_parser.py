@@ -329,6 +329,11 @@ def test_torn_utf8_and_byte_by_byte(
     assert [step._replace(line="") for step in steps] == steps_of(data, "hydra")
 
 
+def test_colour_sequences_nested_without_end_are_read_quickly() -> None:
+    nested = b"\x1b[" * 300_000 + b"m" * 300_000  # took hours when each pass removed one level
+    assert [step.index for step in steps_of(nested + b"\n" + NEMO_340B.encode())] == [49]
+
+
 FRAGMENTS = st.sampled_from(
     [
         *("Training epoch 0, ", "iteration ", " iteration 3/9 | ", "global_step: 4", " | ", "\n", "\r", "\r\n", "] "),

@@ -36,6 +36,7 @@ from llmb_tui.cluster.runai.values import (
     selected,
 )
 from llmb_tui.errors import LlmbError
+from llmb_tui.language.json_text import parse_json
 from llmb_tui.language.text import clean_line
 
 T = TypeVar("T", bound=BaseModel)
@@ -308,8 +309,8 @@ class RunaiApi(AnswerCache):
 
     def _document(self, answer: Response, action: str) -> Any:
         try:
-            return given(json.loads(answer.body))
-        except (ValueError, RecursionError) as error:
+            return given(parse_json(answer.body))
+        except ValueError as error:
             raise malformed(self._server.name, action, "The answer is not JSON") from error
 
     def _ask(  # noqa: PLR0913 - the parameters are independent

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from llmb_tui.cluster.cluster import SchedulerError
 from llmb_tui.cluster.runai.https import Response
+from llmb_tui.language.json_text import parse_json
 from llmb_tui.language.redact import server_words
 from llmb_tui.language.text import short_line
 
@@ -77,7 +77,7 @@ def words_of(answer: Response) -> str:
 
 def _document(answer: Response) -> dict[str, Any]:
     try:
-        document = json.loads(answer.body)
-    except (ValueError, RecursionError):
+        document = parse_json(answer.body)
+    except ValueError:
         return {}
     return document if isinstance(document, dict) else {}

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from llmb_tui.cluster.job import Job
+from llmb_tui.language.json_text import parse_json
 
 _ENDS = {"Completed": "COMPLETED", "Failed": "FAILED"}
 
 
 def accounted_workloads(text: str) -> list[Job]:
     """Parse stored workloads to jobs. Raises ValueError, TypeError and AttributeError for a text of another form."""
-    return list(map(_job, json.loads(text)))
+    return list(map(_job, parse_json(text)))
 
 
 def _job(record: dict[str, Any]) -> Job:

@@ -22,6 +22,7 @@ from llmb_tui.cluster.remote_file import UnreadableFileError
 from llmb_tui.cluster.runai.https import HttpsServer, Reply, tls_context
 from llmb_tui.cluster.runai.secret import VARIABLE
 from llmb_tui.cluster.yaml_text import YamlError, yaml_of
+from llmb_tui.language.json_text import parse_json
 from llmb_tui.language.quantities import duration
 from llmb_tui.language.redact import remember_secret, server_words
 from llmb_tui.language.text import clean_line, short_line
@@ -224,8 +225,8 @@ class Kube:
             err.seek(0)
             answer, stderr = out.read(_LONGEST_FILE), err.read(_LONGEST_FILE)
         try:
-            status = json.loads(answer)["status"] if code == 0 else None
-        except (ValueError, KeyError, TypeError, RecursionError):
+            status = parse_json(answer)["status"] if code == 0 else None
+        except (ValueError, KeyError, TypeError):
             status = None
         if not isinstance(status, dict):
             words = short_line(server_words(stderr.decode(errors="replace").strip().rpartition("\n")[2]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import threading
 import time
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from llmb_tui.cluster.failures import AuthenticationError, LoginNeededError, Unr
 from llmb_tui.cluster.runai.failures import is_own, malformed, refusal, words_of
 from llmb_tui.cluster.runai.https import Response
 from llmb_tui.errors import LlmbError
+from llmb_tui.language.json_text import parse_json
 from llmb_tui.language.redact import remember_secret
 
 _MARGIN_S = 60.0
@@ -128,8 +128,8 @@ def _stated_lifetime(token: str) -> object:
 def _object(text: bytes) -> dict[str, Any]:
     """Parse a JSON object; empty if the text is none."""
     try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
+        document = parse_json(text)
+    except ValueError:
         return {}
     return document if isinstance(document, dict) else {}
 

@@ -10,8 +10,10 @@ from llmb_tui.cluster.quoting import shell_join
 
 # States of a node that runs jobs now, or after its present job ends.
 _WORKING_STATES = frozenset("idle mixed allocated completing planned reserved".split())
-_GRES = re.compile(r"gpu(?::(?P<type>[^:(,]+))?:(?P<count>\d+)(?:\([^)]*\))?")
-_TIME = re.compile(r"(?:(?P<days>\d+)-)?(?:(?:(?P<hours>\d+):)?(?P<minutes>\d+):)?(?P<seconds>\d+)(?:\.\d+)?")
+_GRES = re.compile(r"gpu(?::(?P<type>[^:(,]+))?:(?P<count>\d{1,9})(?:\([^)]*\))?")
+_TIME = re.compile(
+    r"(?:(?P<days>\d{1,9})-)?(?:(?:(?P<hours>\d{1,9}):)?(?P<minutes>\d{1,9}):)?(?P<seconds>\d{1,9})(?:\.\d{1,9})?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,14 +122,14 @@ def parse_partitions(text: str) -> list[Partition]:
 
 def parse_gres(text: str) -> tuple[Gpus, ...]:
     """Parse the GPUs of a GRES such as `gpu:h100:8(S:0-1),nvme:1`; none for `(null)`."""
-    words = re.split(r",(?![^(]*\))", text)
+    words = re.findall(r"(?:[^,(]|\([^)]*+\)?)+", text)
     matches = (_GRES.fullmatch(word) for word in words)
     return tuple(Gpus(match["type"], int(match["count"])) for match in matches if match)
 
 
 def parse_count(text: str) -> int | None:
     """Parse a number of Slurm: `8`, `2K` for 2048, and the first of a range such as `2-4`."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([KM]?)(?:-.*)?", text)
+    match = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)([KM]?)(?:-.*)?", text)
     if match is None:
         return None
     return round(float(match[1]) * {"": 1, "K": 1024, "M": 1024**2}[match[2]])

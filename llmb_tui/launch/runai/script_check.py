@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
+from llmb_tui.language.json_text import parse_json
 from llmb_tui.launch.spec import RunaiSpec
 
 CHECKED = "variables, image and name"
@@ -14,7 +14,7 @@ CHECKED = "variables, image and name"
 def request_differences(spec: RunaiSpec, script: str) -> Iterator[str]:
     """Names of the parts in which the request differs from the record."""
     try:
-        request: Any = json.loads(script)
+        request: Any = parse_json(script)
         body = request["spec"]
         variables = {variable["name"]: variable.get("value") for variable in body["environmentVariables"]}
         name, image, args = request["name"], body["image"], str(body["args"])

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from llmb_tui.cluster.validation import NAME, PATH, matches
 from llmb_tui.diagnosis.rules import rules
 from llmb_tui.errors import LlmbError
-from llmb_tui.language.text import short_line
+from llmb_tui.language.text import quotation, short_line
 from llmb_tui.launch.refusal import NOT_SUBMITTED, SBATCH, SIGNALS, may_have_been_accepted
 
 _BATCH = re.compile(r"^Submitted batch job (\d{1,12})(?: on cluster \S+)?$", re.MULTILINE | re.ASCII)
@@ -117,7 +117,7 @@ def launch_failure(note: str) -> LlmbError:
     match = rules("launch").match(note)
     if match is None:
         what, fix = "the launch script failed.", "Run the command yourself on the login node to see more."
-        return LlmbError(f"{NOT_SUBMITTED}{what}", f"Its last output: {note}", fix)
-    why = note if match.rule.unreachable else f"Its last output: {note}"
+        return LlmbError(f"{NOT_SUBMITTED}{what}", f"Its last output: {quotation(note)}", fix)
+    why = quotation(note) if match.rule.unreachable else f"Its last output: {quotation(note)}"
     diagnosis = match.diagnosis()
     return LlmbError(f"{NOT_SUBMITTED}{diagnosis.reason}", why, diagnosis.fix, match.rule.exit_code)

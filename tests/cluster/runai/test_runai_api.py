@@ -283,6 +283,11 @@ def jwt(claims: bytes) -> str:
     return f"e30.{base64.urlsafe_b64encode(claims).decode().rstrip('=')}.c2ln"
 
 
+def _claims(text: bytes) -> bytes:
+    """Answer to a login with a token that has these claims."""
+    return json.dumps({"accessToken": f"a.{base64.urlsafe_b64encode(text).decode().rstrip('=')}.c"}).encode()
+
+
 class TestLogin:
     def test_a_token_is_requested_once_and_by_one_thread(self, plane: ControlPlane, api: RunaiApi) -> None:
         plane.on("GET", "/workloads/w-1", Say(body=workload()))
@@ -382,6 +387,27 @@ class TestLogin:
             with pytest.raises(AuthenticationError):
                 api.log_in()
         assert len(plane.site.requests_to("/token")) == 1
+
+    @pytest.mark.parametrize(
+        ("answer", "error"),
+        [
+            pytest.param(b"[" * 500_000, "The answer has no token", id="deep"),
+            pytest.param(b'{"accessToken": "abc", "expiresIn": 1' + b"0" * 400 + b"}", None, id="long lifetime"),
+            pytest.param(_claims(b'{"iat": 1, "exp": 1' + b"0" * 400 + b"}"), None, id="late end"),
+            pytest.param(_claims(b'{"iat": 1, "exp": Infinity}'), None, id="no end"),
+            pytest.param(_claims(b"[" * 300_000), None, id="deep claims"),
+        ],
+    )
+    def test_a_hostile_answer_to_a_login_is_used_or_refused(
+        self, plane: ControlPlane, api: RunaiApi, answer: bytes, error: str | None
+    ) -> None:
+        plane.grant = lambda _: Say(200, answer)
+        if error is None:
+            api.log_in()
+            return
+        with pytest.raises(LlmbError) as caught:
+            api.log_in()
+        assert error in f"{caught.value.what} {caught.value.why}"
 
     def test_newer_service_accounts_have_another_grant(self, plane: ControlPlane, api: RunaiApi) -> None:
         grants = []
