@@ -31,7 +31,7 @@ _Listed = tuple[float, dict[str, Any], RunRecord | None, Note]
 
 
 def jobs_verb(arguments: argparse.Namespace) -> int:
-    """List all runs, newest first. Runs on a cluster that does not answer have their last known state."""
+    """List all runs, newest first. Runs on a cluster that does not answer have their last known state; exit code 2."""
     services = user_services(arguments)
     if arguments.prune:
         from llmb_tui.cli.prune import prune
@@ -44,8 +44,9 @@ def jobs_verb(arguments: argparse.Namespace) -> int:
     feed, services.runs.passed_over = services.feed, frozenset(cache.done)
     for run, why in feed.settle_all(terminal_prompter()):
         print_unknown_submission(run, why)
-    for cluster, error in feed.poll(terminal_prompter()).items():
-        print_status(f"{cluster}: {error.what} Its runs are shown in their last known state.")
+    silent = feed.poll(terminal_prompter())
+    for cluster, error in silent.items():
+        print_status(f"{cluster}: {f'{error.what} {error.why}'.rstrip()} Its runs are shown in their last known state.")
     records, unreadable = feed.records.all(), services.runs.unreadable()
     listed: list[_Listed] = [(entry.created_at, entry.document, None, NO_NOTE) for entry in cache.done.values()]
     for record in records:
@@ -69,7 +70,8 @@ def jobs_verb(arguments: argparse.Namespace) -> int:
             print_cancel_note(record.run)
     for error in unreadable:
         print_status(str(error))
-    return 0
+    # A cluster that is not saved here cannot be asked: its runs were copied here.
+    return 2 if any(error.exit_code == 2 for error in silent.values()) else 0
 
 
 def _write_runs(listed: Sequence[_Listed], arguments: argparse.Namespace) -> None:

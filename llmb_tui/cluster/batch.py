@@ -31,6 +31,8 @@ class Answer:
 
 TIMED_OUT = 124
 """Exit code of a program that `limited` ended because its time was up."""
+TOO_LONG = 123
+"""Exit code of a snippet whose program printed more than any answer has."""
 NO_ANSWER = Answer(-1, "")
 """Result of a command that the batch did not reach."""
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from llmb_tui.cluster.job import TERMINAL_STATES, Job
+from llmb_tui.cluster.job import END_UNKNOWN, TERMINAL_STATES, Job
+from llmb_tui.cluster.job_words import wait_reason
 from llmb_tui.language.states import Label, RunStateName, row_label, state_label
 from llmb_tui.language.text import capital
 from llmb_tui.launch.run import Run
@@ -29,6 +30,7 @@ def document(run: Run, state: RunState) -> dict[str, Any]:
         "cluster": run.cluster,
         "job_ids": list(run.job_ids),
         "state": state_word(run, state),
+        "waits": waits(run, state),
         "submitted_at": run.submitted_at,
         "steps_done": progress.steps_done,
         "steps_total": progress.steps_total if progress.steps_total is not None else run.plan.steps,
@@ -78,9 +80,23 @@ def label_of(run: Run, state: RunState) -> Label:
         return state_label(name)
     if run.job_state == "COMPLETED":
         return state_label("done")
+    if run.job_state == END_UNKNOWN:  # only its log shows how
+        return state_label("completing")
     if run.job_state in TERMINAL_STATES:
         return state_label(stage_of(Job(run.job_ids[-1], "", run.job_state), Progress(), started=False, ended=True))
     return row_label("running") if name == "image" else state_label(name)
+
+
+def waiting_job(run: Run, state: RunState) -> Job | None:
+    """The run's job if it waits in the queue, as it was last seen; None for other runs."""
+    job = state.job or run.job
+    return job if job is not None and job.waiting and state_word(run, state) == "queued" else None
+
+
+def waits(run: Run, state: RunState) -> str | None:
+    """Why a queued run waits, in plain words and with the scheduler's own; None for others, and if it is unknown."""
+    job = waiting_job(run, state)
+    return (wait_reason(job) or None) if job else None
 
 
 def cancel_words(run: Run, cancelled: Sequence[str]) -> str:

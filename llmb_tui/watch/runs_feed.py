@@ -369,7 +369,7 @@ class RunsFollowing(threading.Thread):
                 self._feed.settle(run.id)
             self._note(cluster, what, "")
         except LlmbError as error:
-            self._note(cluster, what, error.what)
+            self._note(cluster, what, f"{error.what} {error.why}".rstrip())
             self._inbox.put(None)
             self._ended.wait(self._feed.timing.read_every_s)
         else:
