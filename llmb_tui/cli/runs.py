@@ -42,10 +42,12 @@ def jobs_verb(arguments: argparse.Namespace) -> int:
         raise LlmbError(what, "Without --prune it removes nothing.", exit_code=1)
     cache = RunCache(services.places.runs_done, services.places.runs, services.settings.verdict.threshold)
     feed, services.runs.passed_over = services.feed, frozenset(cache.done)
-    for run, why in feed.settle_all(terminal_prompter()):
+    errors: list[LlmbError] = []
+    for run, why, unsettled in feed.settle_all(terminal_prompter()):
         print_unknown_submission(run, why)
-    silent = feed.poll(terminal_prompter())
-    for cluster, error in silent.items():
+        errors += filter(None, [unsettled])
+    for cluster, error in feed.poll(terminal_prompter()).items():
+        errors.append(error)
         print_status(f"{cluster}: {f'{error.what} {error.why}'.rstrip()} Its runs are shown in their last known state.")
     records, unreadable = feed.records.all(), services.runs.unreadable()
     listed: list[_Listed] = [(entry.created_at, entry.document, None, NO_NOTE) for entry in cache.done.values()]
@@ -71,7 +73,7 @@ def jobs_verb(arguments: argparse.Namespace) -> int:
     for error in unreadable:
         print_status(str(error))
     # A cluster that is not saved here cannot be asked: its runs were copied here.
-    return 2 if any(error.exit_code == 2 for error in silent.values()) else 0
+    return 2 if any(error.exit_code == 2 for error in errors) else 0
 
 
 def _write_runs(listed: Sequence[_Listed], arguments: argparse.Namespace) -> None:

@@ -88,8 +88,11 @@ class RunsFeed:
         cluster.connect(prompter)
         return reconcile(cluster, self.runs, self._journal, run)
 
-    def settle_all(self, prompter: Prompter | None = None) -> Iterator[tuple[Run, str]]:
-        """Ask about every unknown run; yield those that stay unknown, with the reason. Ask a silent cluster once."""
+    def settle_all(self, prompter: Prompter | None = None) -> Iterator[tuple[Run, str, LlmbError | None]]:
+        """Ask about every unknown run; yield those that stay unknown, with the reason. Ask a silent cluster once.
+
+        The third value is the error if the cluster could not be asked.
+        """
         silent: set[str] = set()
         for run in self.runs.all():
             if run.submission != "unknown" or run.cluster in silent:
@@ -98,10 +101,10 @@ class RunsFeed:
                 settled = self.settle(run.id, prompter)
             except LlmbError as error:
                 silent.add(run.cluster)
-                yield run, error.what
+                yield run, f"{error.what} {error.why}".rstrip(), error
             else:
                 if settled.submission == "unknown":
-                    yield settled, settled.note
+                    yield settled, settled.note, None
 
     def settle_with_retries(
         self,

@@ -40,6 +40,7 @@ _DAYS_BACK = 8
 # The login node's memory is not for a program that prints without end: without the last line the output was cut.
 _QUEUE = """\
 queue=$({{ {squeue}; printf '\\n= %s' "$?"; }} | head -c {most})
+if [ "${{#queue}}" -gt {almost} ]; then queue=''; fi  # dash takes seconds to search so much
 end='
 = '
 case $queue in
@@ -185,7 +186,7 @@ END {{ for (at = 1; at <= count; at++) if (!(ids[at] in goes_on)) {{ printf "%s%
 ') || ended={shell_join([",".join(job_ids)])}"""
     of_these = sacct_of_jobs(sacct(limit_s=ENDED_WITHIN_S), '"$ended"')
     return {
-        "squeue": _QUEUE.format(squeue=squeue(), most=LONGEST_ANSWER, too_long=TOO_LONG),
+        "squeue": _QUEUE.format(squeue=squeue(), most=LONGEST_ANSWER, almost=LONGEST_ANSWER - 4096, too_long=TOO_LONG),
         "sacct": f'{choose}\n[ "$rc_squeue" -ne 0 ] || [ -z "$ended" ] || {{ {of_these}; }}',
         "owner": "id -u",
     }

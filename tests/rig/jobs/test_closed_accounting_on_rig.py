@@ -107,8 +107,8 @@ def test_a_job_that_is_too_small_for_its_qos_has_that_reason(site: Site) -> None
         job = site.submit("#!/bin/sh\nsleep 60\n", "--qos=bigonly", "--nodes=2", "--output=/dev/null")
         assert job.returncode == 0, job.stderr
         job_id = job.stdout.strip()
-        waiting = until(lambda: (seen := site.session.look([job_id])[job_id]).reason not in ("", "None") and seen)
-        assert wait_word(waiting) == "QOSMinNode"
+        word = until(lambda: wait_word(site.session.look([job_id])[job_id]), "Slurm has a reason")
+        assert word == "QOSMinNode"
     finally:
         rig.cancel_jobs()
         rig.as_root("sacctmgr -i modify user operator set qos-=bigonly; sacctmgr -i delete qos bigonly")
