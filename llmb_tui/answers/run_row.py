@@ -12,7 +12,7 @@ from llmb_tui.language.labels import run_label
 from llmb_tui.language.states import Label, Method, VerdictResult, row_label, state_label
 from llmb_tui.launch.note import NO_NOTE, Note
 from llmb_tui.watch.log_facts import CheckpointTime
-from llmb_tui.watch.report import label_of, state_word, verdict_reasons, waiting_job, waits
+from llmb_tui.watch.report import label_of, state_word, verdict_reasons, waiting_job
 from llmb_tui.watch.state import BAD_ENDS
 from llmb_tui.watch.verdict import rule_s, rule_words
 
@@ -219,7 +219,6 @@ def _plan_values(plan: Plan) -> dict[str, Any]:
 def _record_values(record: RunRecord) -> dict[str, Any]:
     run, state = record.run, record.state
     progress, verdict = state.progress, state.verdict
-    reason = waits(run, state)
     return {
         **_plan_values(run.plan),
         "id": run.id,
@@ -237,7 +236,7 @@ def _record_values(record: RunRecord) -> dict[str, Any]:
         "result": verdict.result if verdict else None,
         "ratio": verdict.ratio if verdict else None,
         "against": verdict.against if verdict else None,
-        "reasons": (reason,) if reason else verdict_reasons(state),
+        "reasons": verdict_reasons(run, state),
     }
 
 

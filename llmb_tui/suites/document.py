@@ -10,7 +10,6 @@ from llmb_tui.plan.document import document
 from llmb_tui.suites.outcome import outcome_of
 from llmb_tui.suites.suite_plan import PlannedRow, SuitePlan
 from llmb_tui.suites.suite_progress import RowProgress, SuiteProgress
-from llmb_tui.watch.report import waits
 
 _SUITE = "name kind cluster at_most stop_after chain shuffle digest"
 
@@ -71,7 +70,6 @@ def _standing(row: RowProgress) -> dict[str, Any]:
         "key": row.planned.row.key,
         "run": row.planned.row.run_id or None,
         **_values(row, "standing state step_time_s result gpu_hours_left"),
-        "waits": waits(row.record.run, row.record.state) if row.record else None,
         "ratio": verdict.ratio if verdict else None,
         "trouble": row.error.what if row.error else None,
     }

@@ -30,7 +30,6 @@ def document(run: Run, state: RunState) -> dict[str, Any]:
         "cluster": run.cluster,
         "job_ids": list(run.job_ids),
         "state": state_word(run, state),
-        "waits": waits(run, state),
         "submitted_at": run.submitted_at,
         "steps_done": progress.steps_done,
         "steps_total": progress.steps_total if progress.steps_total is not None else run.plan.steps,
@@ -45,13 +44,15 @@ def document(run: Run, state: RunState) -> dict[str, Any]:
             "result": verdict.result if verdict else None,
             "ratio": verdict.ratio if verdict else None,
             "against": verdict.against if verdict else None,
-            "reasons": list(verdict_reasons(state)),
+            "reasons": list(verdict_reasons(run, state)),
         },
     }
 
 
-def verdict_reasons(state: RunState) -> tuple[str, ...]:
-    """The reasons of the verdict; without one, why there is none and why the run failed."""
+def verdict_reasons(run: Run, state: RunState) -> tuple[str, ...]:
+    """The reasons of the verdict; without one, why there is none and why the run failed. Why a queued run waits."""
+    if waiting := waits(run, state):
+        return (waiting,)
     return state.verdict.reasons if state.verdict else tuple(filter(None, (state.no_verdict, state.why_failed)))
 
 
@@ -93,10 +94,10 @@ def waiting_job(run: Run, state: RunState) -> Job | None:
     return job if job is not None and job.waiting and state_word(run, state) == "queued" else None
 
 
-def waits(run: Run, state: RunState) -> str | None:
-    """Why a queued run waits, in plain words and with the scheduler's own; None for others, and if it is unknown."""
+def waits(run: Run, state: RunState) -> str:
+    """Why a queued run waits, in plain words and with the scheduler's own; empty for others, and if it is unknown."""
     job = waiting_job(run, state)
-    return (wait_reason(job) or None) if job else None
+    return wait_reason(job) if job else ""
 
 
 def cancel_words(run: Run, cancelled: Sequence[str]) -> str:

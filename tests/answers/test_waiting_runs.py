@@ -29,8 +29,9 @@ def test_a_queued_run_has_its_reason_in_the_list_and_in_json() -> None:
     assert "queued (QOSMinNode)" in table
     assert WORDS in table
     assert json["state"] == "queued"
-    assert json["waits"].startswith(WORDS)
-    assert json["waits"].endswith("(QOSMinNode)")
+    (reason,) = json["verdict"]["reasons"]
+    assert reason.startswith(WORDS)
+    assert reason.endswith("(QOSMinNode)")
 
 
 def test_the_newest_reason_counts() -> None:
@@ -41,5 +42,5 @@ def test_the_newest_reason_counts() -> None:
 @pytest.mark.parametrize("job", [Job("48123", "x", "RUNNING", "Priority"), Job("48123", "x", "COMPLETED", "Priority")])
 def test_a_run_that_does_not_wait_has_no_reason(job: Job) -> None:
     run = queued().seen(job, 2.0)
-    assert waits(run, RunState(run.id)) is None
-    assert waits(replace(run, job=None, job_state="PENDING"), RunState(run.id)) is None
+    assert waits(run, RunState(run.id)) == ""
+    assert waits(replace(run, job=None, job_state="PENDING"), RunState(run.id)) == ""
