@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from llmb_tui.catalog.recipe import LogFormatId, ResultRule
@@ -81,7 +81,7 @@ class Run:
     """Last request to cancel one of its jobs, if its answer was lost."""
     changed: tuple[str, ...] = ()
     """Variables that were changed for a run that another program started, by name."""
-    left_queue: tuple[tuple[str, float], ...] = ()
+    left_queue: tuple[tuple[str, float], ...] = field(default=(), metadata={"optional": True})
     """(job id, Unix time of the first answer without it) of each job that has left the queue of a cluster whose
     accounting cannot be queried."""
 

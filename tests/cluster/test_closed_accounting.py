@@ -17,6 +17,7 @@ from llmb_tui.cluster.slurm.errors import AccountingError, SlurmError, explain, 
 from llmb_tui.cluster.slurm.queue import SEPARATOR
 from llmb_tui.launch.run import Cancel, Run
 from llmb_tui.plan.plan import Plan
+from llmb_tui.store import documents
 from llmb_tui.store.settings import THRESHOLD
 from llmb_tui.watch.events import JobUpdated, LogRead
 from llmb_tui.watch.progress import fold
@@ -226,3 +227,11 @@ def test_the_queue_is_read_whole_with_its_exit_code(tmp_path: Path) -> None:
     lines = "".join(f"echo '{SEPARATOR.join((str(n), 'RUNNING', *8 * 'x'))}'\n" for n in range(100, 200))
     answer = on_login_node(tmp_path, look_commands(["5"]), squeue=f"#!/bin/sh\n{lines}exit 3\n", sacct="#!/bin/sh\n")
     assert (answer["squeue"].exit_code, answer["squeue"].text.count("RUNNING")) == (3, 100)
+
+
+def test_the_time_is_stored_only_while_a_job_is_out_of_the_queue(run: Run, tmp_path: Path) -> None:
+    first, file = run.seen(left(), 1000.0), tmp_path / "run.json"
+    for saved in (run, first, first.seen(left(), 2000.0)):
+        documents.save(file, saved)
+        assert documents.load(file, Run) == saved
+        assert ("left_queue" in file.read_text()) == bool(saved.left_queue)
