@@ -41,7 +41,7 @@ def jobs_verb(arguments: argparse.Namespace) -> int:
         what = "`jobs` takes --yes and --older-than only with --prune."
         raise LlmbError(what, "Without --prune it removes nothing.", exit_code=1)
     cache = RunCache(services.places.runs_done, services.places.runs, services.settings.verdict.threshold)
-    feed, services.runs.passed_over = services.feed, frozenset(cache.done)
+    feed, services.runs.skipped_ids = services.feed, frozenset(cache.done)
     errors: list[LlmbError] = []
     for run, why, unsettled in feed.settle_all(terminal_prompter()):
         print_unknown_submission(run, why)

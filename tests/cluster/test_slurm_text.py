@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmb_tui.cluster.batch import NO_ANSWER, Answer, batch_answers, batch_script, run_batch
+from llmb_tui.cluster.batch import NO_ANSWER, Answer, ask, batch_answers, batch_script, run_batch
 from llmb_tui.cluster.cluster import AnswerCache
 from llmb_tui.cluster.job import LEFT_QUEUE, Job
 from llmb_tui.cluster.job_words import pending_reason, wait_reason, wait_word, words_of_job
@@ -178,7 +178,7 @@ def test_a_failed_squeue_raises_even_if_sacct_lists_the_job() -> None:
 
 
 @pytest.mark.parametrize("answer", [Answer(124, ""), Answer(1, "sacct: error: a\nsacct: error: Connection refused\n")])
-def test_the_error_for_failed_accounting_says_that_the_controller_answers(answer: Answer) -> None:
+def test_the_error_for_failed_accounting_mentions_that_the_controller_answers(answer: Answer) -> None:
     with pytest.raises(AccountingError) as caught:
         read_jobs(answers("", answer), ["1"])
     assert "slurmdbd" in caught.value.why
@@ -187,7 +187,7 @@ def test_the_error_for_failed_accounting_says_that_the_controller_answers(answer
     assert ("Connection refused" in caught.value.why) == (answer.exit_code == 1)
 
 
-def test_a_look_waits_for_accounting_some_seconds_only() -> None:
+def test_a_query_waits_a_few_seconds_for_accounting() -> None:
     commands = look_commands(["1"])
     assert "limited 40 squeue" in commands["squeue"]
     assert "limited 8 sacct" in commands["sacct"]
@@ -226,9 +226,16 @@ def test_another_program_in_place_of_the_shell_is_quoted() -> None:
         def run_script(self, *_: object, **__: object) -> Completed:
             return Completed(1, "This account is currently not available.\n", "")
 
-    with pytest.raises(LlmbError, match="runs no commands") as caught:
-        run_batch(cast("SlurmCluster", Nologin()), {"id": "id"}, 1.0)
-    assert "This account is currently not available." in caught.value.why
+        run = run_script
+
+    session = cast("SlurmCluster", Nologin())
+    for use in (
+        lambda: run_batch(session, {"id": "id"}, 1.0),
+        lambda: ask(session, "true", failed=LlmbError, deadline_s=1.0),
+    ):
+        with pytest.raises(LlmbError, match="runs no commands") as caught:
+            use()
+        assert "This account is currently not available." in caught.value.why
 
 
 def test_a_job_reports_why_it_waits_and_how_it_ended() -> None:
@@ -421,12 +428,13 @@ def test_records_of_jobs_wait_for_the_end_of_each() -> None:
         return "|".join({**dict.fromkeys(STORED_COLUMNS, "x"), "JobID": job_id, "State": state}.values()) + "\n"
 
     requeued, running = line("12", "NODE_FAIL"), line("12", "RUNNING")
-    ended, other = line("12", "CANCELLED by 1001"), line("13", "COMPLETED")
+    ended, output_text = line("12", "CANCELLED by 1001"), line("13", "COMPLETED")
     noise = "sacct: warning: something\n"
     assert (
-        complete_records(noise + heading + requeued + ended + other, ["12", "13"]) == heading + requeued + ended + other
+        complete_records(noise + heading + requeued + ended + output_text, ["12", "13"])
+        == heading + requeued + ended + output_text
     )
-    for text in (heading + requeued + running + other, heading + ended, heading, noise, ""):
+    for text in (heading + requeued + running + output_text, heading + ended, heading, noise, ""):
         assert complete_records(text, ["12", "13"]) == ""
     assert not {"SubmitLine", "Comment", "AdminComment"} & set(STORED_COLUMNS)
 

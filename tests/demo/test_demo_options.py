@@ -103,6 +103,9 @@ def ask_everything(cluster: DemoCluster, session: SlurmCluster) -> None:
     profile = cluster.profile
     assert read_inventory(session).accounts == ("demo",)
     assert run_preflight(session, cluster_checks(Needs(profile, PLAN))).passed
+    required = replace(profile, partition="", gpu_type="h100", mpi="none", slurm_params='comment={"a": 1};')
+    report = run_preflight(session, cluster_checks(Needs(required, PLAN)))
+    assert {check.status for check in report.checks if check.id in ("partition", "gpus", "trial", "pmix")} == {"ok"}
     asking = replace(profile, reservation="none", exclude="demo[003,007]")
     run_preflight(session, cluster_checks(Needs(asking)))
     assert slurm_version(session) == (22, 5)
@@ -110,7 +113,7 @@ def ask_everything(cluster: DemoCluster, session: SlurmCluster) -> None:
     began = time.time() - 1
     import_in_a_job(cluster, session)
     (job,) = own_jobs(session, began)
-    assert session.look([job.id])[job.id].exit_code == "0:0"
+    assert session.query_jobs([job.id])[job.id].exit_code == "0:0"
     assert [found.id for found in find_jobs(session, job.name)] == [job.id]
     assert session.bad_nodes("demo[001-002]") == ()
     session.cancel(job.id)

@@ -147,7 +147,7 @@ class TestSteps:
         assert update(wizard.state, Answered("cluster", "eos")) == (wizard.state, ())
 
     def test_invalid_answer_is_kept_and_has_no_plan(self, wizard: Wizard) -> None:
-        wizard.send(Answered("time_limit", "1"))
+        wizard.send(Answered("time_limit", "1-"))
         assert (wizard.state.proposal.plan, wizard.state.proposal.request) == (None, None)
         assert mark(wizard.state, StepId.SCALE) == "flagged"
         wizard.send(Answered("time_limit", "00:10:00"))
@@ -159,7 +159,7 @@ class TestSteps:
         wizard.send(Answered("cluster", "gone"))
         assert command_line(wizard.state) == words.replace("submit", "plan").removesuffix(" --cluster eos")
         wizard.send(Answered("cluster", "eos"))
-        wizard.send(Answered("time_limit", "1"))
+        wizard.send(Answered("time_limit", "1-"))
         assert command_line(wizard.state) == ""
 
 
@@ -186,7 +186,7 @@ class TestLooks:
 
     def test_no_probe_starts_without_a_cluster_or_a_selection(self, catalog: Catalog) -> None:
         assert Wizard(catalog, cluster=None).send(InputIdle()) == ()
-        wizard = Wizard(catalog, replace(NEMOTRON, time_limit="1"))
+        wizard = Wizard(catalog, replace(NEMOTRON, time_limit="1-"))
         (message,) = wizard.send(InputIdle(), ActionRequested("check"))
         assert message == Notify("The time limit cannot be read. Type HH:MM:SS, such as 00:30:00, or D-HH:MM:SS.")
         wizard.send(Answered("time_limit", ""))
@@ -531,18 +531,18 @@ class TestScriptAhead:
         self.script(wizard)
         assert not wizard.state.cluster.preparing
 
-    def test_failed_script_ahead_is_made_again_at_review(self, wizard: Wizard) -> None:
+    def test_a_script_that_failed_ahead_is_rendered_again_at_review(self, wizard: Wizard) -> None:
         ended = TaskEnded(wizard.request, "prepare ahead")
         assert wizard.send(ConnectionChanged(wizard.request, "connected"), ended) == (PrepareAhead(wizard.request),)
         assert wizard.send(StepSelected(StepId.REVIEW)) == (FocusFirst(), Prepare(wizard.request))
 
-    def test_script_ahead_that_fails_at_review_is_made_again(self, wizard: Wizard) -> None:
+    def test_a_script_ahead_that_fails_at_review_is_rendered_again(self, wizard: Wizard) -> None:
         wizard.send(ConnectionChanged(wizard.request, "connected"), StepSelected(StepId.REVIEW))
         assert wizard.send(TaskEnded(wizard.request, "prepare ahead")) == (Prepare(wizard.request),)
         assert wizard.send(TaskEnded(wizard.request, "prepare")) == ()
 
     @pytest.mark.parametrize("action", ["enter", "submit"])
-    def test_failed_script_is_made_again_on_request(self, wizard: Wizard, action: Action) -> None:
+    def test_a_failed_script_is_rendered_again_on_request(self, wizard: Wizard, action: Action) -> None:
         wizard.installed().send(StepSelected(StepId.REVIEW))
         assert wizard.send(ActionRequested(action)) == (), "the script is being made"
         wizard.send(TaskFailed(wizard.request, "prepare", LOST), TaskEnded(wizard.request, "prepare"))

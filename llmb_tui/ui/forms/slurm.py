@@ -58,8 +58,8 @@ class SlurmForm(ProfileForm[SlurmProfile, "tuple[ClusterInventory, LlmbInventory
         return self.base.transport
 
     @property
-    def reach(self) -> tuple[str, ...]:
-        return self.base.transport, *super().reach
+    def connection(self) -> tuple[str, ...]:
+        return self.base.transport, *super().connection
 
     def on_mount(self) -> None:
         self._choose_request(self.base.gpu_request)
@@ -81,9 +81,9 @@ class SlurmForm(ProfileForm[SlurmProfile, "tuple[ClusterInventory, LlmbInventory
         try:
             return inventory, find_installs(services.clusters.login_node(profile), profile.install_dir)
         except LlmbError as error:
-            return inventory, LlmbInventory(troubles=(error,))
+            return inventory, LlmbInventory(errors=(error,))
 
-    def take(self, offers: tuple[ClusterInventory, LlmbInventory]) -> Content:
+    def show_offers(self, offers: tuple[ClusterInventory, LlmbInventory]) -> Content:
         inventory, llmb = offers
         for name, choices in with_llmb(field_choices(inventory), llmb.installs).items():
             self.fields[name].offer(choices)
@@ -115,8 +115,10 @@ class SlurmForm(ProfileForm[SlurmProfile, "tuple[ClusterInventory, LlmbInventory
             self.fields[field.name].display = value == "ssh"
 
     def _is_unanswered(self, name: str) -> bool:
-        """Whether the user has not entered a value in the field."""
-        return self.fields[name].value in ("", self._filled_in.get(name))
+        """Whether the user has not entered a value in the field; a saved cluster may name no partition."""
+        if name == "partition" and self._first_base.name and not self._first_base.partition:
+            return False
+        return self.fields[name].value == self._filled_in.get(name, "")
 
     def _pick_request(self, value: str) -> None:
         self._has_picked_request = True
@@ -135,7 +137,7 @@ def llmb_lines(llmb: LlmbInventory) -> list[Content]:
         line(("● ", "$text-success"), f"{install.name} at {install.root}: its settings are offered below the fields")
         for install in llmb.installs
     ]
-    return [*installs, *(line(("! ", "$text-warning"), f"{error.what} {error.why}") for error in llmb.troubles)]
+    return [*installs, *(line(("! ", "$text-warning"), f"{error.what} {error.why}") for error in llmb.errors)]
 
 
 def summary(offers: ClusterInventory) -> str:
@@ -152,12 +154,16 @@ def field_choices(offers: ClusterInventory) -> dict[str, tuple[Choice, ...]]:
     """Choices by field of the profile, the most likely first."""
     accounts = sorted(offers.accounts, key=lambda account: account != offers.default_account)
     likely = offers.default_partition
+    types = dict.fromkeys(
+        gpus.type for part in offers.partitions for gpus in part.gpus if gpus.type and not gpus.model.is_slice
+    )
     partitions = sorted(offers.partitions, key=lambda partition: (partition != likely, not partition.has_whole_gpus))
     return {
         "account": tuple(Choice(a, a, "default" if a == offers.default_account else "") for a in accounts),
         "partition": tuple(_partition(partition) for partition in partitions),
         "cpu_partition": tuple(Choice(name, name) for name in offers.cpu_partitions),
         "qos": tuple(Choice(name, name) for name in offers.qos),
+        "gpu_type": tuple(Choice(name, name) for name in types),
         "reservation": tuple(Choice(name, name) for name in offers.reservations),
         "install_dir": tuple(
             Choice(place.path, place.path, "" if place.free_gb is None else f"{gigabytes(place.free_gb)} free")

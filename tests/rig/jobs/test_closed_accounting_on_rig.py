@@ -86,7 +86,7 @@ def test_runs_end_by_the_queue_and_their_logs(closed: object, site: Site, monkey
         site.runs.save(run)
         until(lambda: poll_jobs(site.session, site.runs, [run]) and not site.runs.load(run.id).is_active)
         assert site.runs.load(run.id).job_state == END_UNKNOWN
-        assert [job.state for job in site.session.look([done.job_id]).values()] == [LEFT_QUEUE]
+        assert [job.state for job in site.session.query_jobs([done.job_id]).values()] == [LEFT_QUEUE]
         assert find_jobs(site.session, "no-such-job") == []
 
 
@@ -95,7 +95,7 @@ def test_a_squeue_that_prints_without_end_is_named_at_once(site: Site) -> None:
         program(site.rig, "squeue", "#!/bin/sh\nexec yes\n"),
         pytest.raises(AnswerTooLongError, match="`squeue`") as caught,
     ):
-        site.session.look(["1"])
+        site.session.query_jobs(["1"])
     assert "16 MiB" in caught.value.what
 
 
@@ -107,7 +107,7 @@ def test_a_job_that_is_too_small_for_its_qos_has_that_reason(site: Site) -> None
         job = site.submit("#!/bin/sh\nsleep 60\n", "--qos=bigonly", "--nodes=2", "--output=/dev/null")
         assert job.returncode == 0, job.stderr
         job_id = job.stdout.strip()
-        word = until(lambda: wait_word(site.session.look([job_id])[job_id]), "Slurm has a reason")
+        word = until(lambda: wait_word(site.session.query_jobs([job_id])[job_id]), "Slurm has a reason")
         assert word == "QOSMinNode"
     finally:
         rig.cancel_jobs()

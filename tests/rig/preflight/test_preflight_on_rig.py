@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -114,6 +115,17 @@ def test_without_a_plan_only_the_cluster_is_checked(look: Look) -> None:
         ({"segment": 2}, "segment", "failed", ("Slurm 22.05", "sbatch does not have")),
         ({"slurm_params": "switches=1;nodelist=cn[001-004]"}, "trial", "ok", ("could start at", "")),
         ({"slurm_params": "licenses=gold"}, "trial", "failed", ("license specification", "with this message")),
+        ({"gpu_type": "h100"}, "trial", "ok", ("could start at", "")),
+        ({"gpu_type": "h100", "gpu_request": "gres"}, "trial", "ok", ("could start at", "")),
+        ({"gpu_type": "H100"}, "gpu-request", "failed", ("8 × h100", "GPU type to one of these")),
+        ({"partition": ""}, "partition", "ok", ("not named; Slurm uses its default, batch", "")),
+        ({"partition": ""}, "trial", "ok", ("could start at", "")),
+        ({"mpi": "pmi2"}, "pmix", "ok", ("pmi2", "")),
+        ({"mpi": "none"}, "pmix", "ok", ("none", "")),
+        ({"mpi": "openmpi"}, "pmix", "failed", ("only pmix, none, cray_shasta, pmi2", "one of these")),
+        ({"memory": "1GB"}, "trial", "ok", ("could start at", "")),
+        ({"memory": "9T"}, "trial", "failed", ("configuration is not available", "with this message")),
+        ({"slurm_params": 'comment={"a": "b; c"};nice=1'}, "trial", "ok", ("could start at", "")),
         ({"install_dir": "/proc/llmb"}, "install-dir", "failed", ("/proc is not writable", "write")),
     ],
 )
@@ -124,6 +136,62 @@ def test_each_wrong_setting_is_found(
     assert result.status == status, result
     assert words[0] in result.found
     assert words[1] in result.fix
+
+
+DEMANDING = """
+    if job.partition ~= nil then
+        slurm.log_user("Do not name a partition: this cluster chooses one.")
+        return slurm.ERROR
+    end
+    if job.tres_per_node == nil or not string.find(job.tres_per_node, "gpu:h100:") then
+        slurm.log_user("Request GPUs with their type.")
+        return slurm.ERROR
+    end
+    if job.comment ~= '{"OccupiedIdleGPUsJobReaper":{"reason":"model_loading"}}' then
+        slurm.log_user("A comment in JSON is required.")
+        return slurm.ERROR
+    end
+    job.partition = "batch"
+    return slurm.SUCCESS
+"""
+COMMENT = 'comment={"OccupiedIdleGPUsJobReaper":{"reason":"model_loading"}}'
+
+
+def test_a_site_that_demands_type_and_comment_and_forbids_to_name_a_partition(rig: Rig, look: Look) -> None:
+    steps: tuple[tuple[dict[str, Any], str, str], ...] = (
+        ({}, "warning", "Do not name a partition"),
+        ({"partition": ""}, "warning", "Request GPUs with their type"),
+        ({"partition": "", "gpu_type": "h100"}, "warning", "A comment in JSON is required"),
+        ({"partition": "", "gpu_type": "h100", "slurm_params": COMMENT}, "ok", "could start at"),
+        ({"partition": "", "gpu_type": "h100", "slurm_params": COMMENT, "gpu_request": "gres"}, "ok", "could start at"),
+    )
+    with rig.job_rules(DEMANDING):
+        for changes, status, words in steps:
+            trial = look(**changes)["trial"]
+            assert (trial.status, words in trial.found) == (status, True), trial
+
+
+@pytest.mark.parametrize("default", ["cpu", ""])
+def test_the_site_chooses_a_partition_other_than_the_default(rig: Rig, look: Look, default: str) -> None:
+    with rig.job_rules('    job.partition = "batch"\n    return slurm.SUCCESS'):
+        rig.as_root(["scontrol", "update", "PartitionName=batch", "Default=NO"], check=True)
+        try:
+            if default:
+                rig.as_root(["scontrol", "update", f"PartitionName={default}", "Default=YES"], check=True)
+            checks = look(partition="", gpu_type="h100")
+        finally:
+            rig.as_root(["scontrol", "update", "PartitionName=batch", "Default=YES"], check=True)
+    assert {name: check.status for name, check in checks.items() if check.status != "ok"}.keys() <= _ROOM
+    assert checks["partition"].found == f"not named; the default is {default or 'none'}"
+
+
+def test_a_qos_with_a_smallest_size(rig: Rig, look: Look, catalog: Catalog) -> None:
+    two_nodes = plan(catalog, Selection("nemotron4", "25.04", "15b", "h100", "fp8", 16))
+    with rig.qos("bigonly", "MinTRES=node=4,gres/gpu=24"):
+        check = look(two_nodes, qos="bigonly")["qos"]
+        assert (check.status, check.wrong_request) == ("failed", True)
+        assert check.found == "bigonly requires at least 24 GPUs; bigonly requires at least 4 nodes"
+        assert look(qos="bigonly")["qos"].status == "ok"
 
 
 def test_a_longer_job_than_the_partition_allows(look: Look, catalog: Catalog) -> None:
@@ -251,6 +319,26 @@ def test_a_slurm_without_pyxis(rig: Rig, look: Look) -> None:
     assert (check.status, check.found) == ("failed", "srun does not have --container-image")
 
 
+def test_a_pyxis_that_was_built_for_another_slurm(rig: Rig, look: Look, tmp_path: Path) -> None:
+    source, plugin = tmp_path / "spank_pyxis.c", rig.directory / "knobs" / "lib" / "spank_pyxis.so"
+    number = "#undef SLURM_VERSION_NUMBER\n#define SLURM_VERSION_NUMBER 0x150808\n"
+    source.write_text(f"#include <slurm/spank.h>\n{number}SPANK_PLUGIN(pyxis, 1);\n")
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", str(plugin), str(source)], check=True)
+    plugstack = rig.directory / "etc" / "slurm" / "plugstack.conf"
+    before = plugstack.read_text()
+    try:
+        plugstack.write_text(f"required {plugin}\n")
+        checks = look()
+    finally:
+        plugstack.write_text(before)
+    words = f"plugin_load_from_file: Incompatible Slurm plugin {plugin} version (21.08.8)"
+    for name in ("pyxis", "pmix"):
+        assert (checks[name].status, checks[name].found) == ("failed", words)
+        assert "has to be built for Slurm 22.05.8" in checks[name].fix
+    assert checks["trial"].status == "warning"
+    assert "has to be built for Slurm 22.05.8" in checks["trial"].fix
+
+
 def test_a_login_node_without_enroot_imports_in_a_job(rig: Rig, look: Look, unused_port: int) -> None:
     enroot = next(path for path in rig.directory.glob("bin/enroot"))
     aside = enroot.with_name("aside")
@@ -262,23 +350,6 @@ def test_a_login_node_without_enroot_imports_in_a_job(rig: Rig, look: Look, unus
     assert (checks["enroot"].status, "in partition cpu" in checks["enroot"].fix) == ("warning", True)
     assert checks["registry"].status == "warning"
     assert "enroot-space" not in checks
-
-
-def test_settings_of_enroot_are_shown_as_enroot_reads_them(rig: Rig, look: Look) -> None:
-    folder = rig.directory / "etc" / "enroot"
-    conf = folder / "enroot.conf"
-    before = conf.read_text()
-    conf.write_text("#ENROOT_DATA_PATH /no\nENROOT_TEMP_PATH   ${HOME}/tmp/$(id -u)\nENROOT_REMAP_ROOT=no\n")
-    (folder / "hooks.d").rename(folder / "aside")
-    try:
-        checks = look()
-    finally:
-        conf.write_text(before)
-        (folder / "aside").rename(folder / "hooks.d")
-    assert checks["enroot"].found == "enroot 3.5.0; TEMP_PATH /home/operator/tmp/4100; REMAP_ROOT no"
-    settings = checks["enroot-settings"]
-    lacking = "no hook 50-slurm-pytorch.sh, no ENROOT_REMAP_ROOT, no ENROOT_ROOTFS_WRITABLE"
-    assert (settings.status, settings.found) == ("warning", f"{lacking} in {folder} of the login node")
 
 
 def test_a_directory_of_another_user(rig: Rig, look: Look) -> None:
