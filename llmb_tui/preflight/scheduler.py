@@ -236,7 +236,7 @@ def _trial_check(answers: Answers, *, all_is_well: bool) -> Iterator[Check]:
         words = re.sub(r"(?m)^(?:sbatch: |error: |allocation failure: )+", "", trial.text).split("\n")
         found = " ".join(filter(None, map(str.strip, words))) or f"exit code {trial.exit_code}"
         fix = "Slurm rejected a test job with this message: change what it names, in the profile or the plan."
-        if failure_kind(trial) not in (None, "refused"):
+        if failure_kind(trial) not in (None, "refused") and not _OTHER_SLURM.search(found):
             failure = explain("sbatch --test-only", trial)
             yield warning("trial", "Test submission", failure.words, needed, failure.sentences)
             return
