@@ -7,11 +7,12 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from llmb_tui.answers.table import State
+from llmb_tui.cluster.job_words import wait_word
 from llmb_tui.language.labels import run_label
-from llmb_tui.language.states import Method, VerdictResult, row_label, state_label
+from llmb_tui.language.states import Label, Method, VerdictResult, row_label, state_label
 from llmb_tui.launch.note import NO_NOTE, Note
 from llmb_tui.watch.log_facts import CheckpointTime
-from llmb_tui.watch.report import label_of, state_word, verdict_reasons
+from llmb_tui.watch.report import label_of, state_word, verdict_reasons, waiting_job
 from llmb_tui.watch.state import BAD_ENDS
 from llmb_tui.watch.verdict import rule_s, rule_words
 
@@ -201,7 +202,7 @@ def row_from_progress(progress: RowProgress) -> RunRow:
     values = _record_values(record) if record else _plan_values(progress.planned.plan)
     names = {"id": row.run_id if record else "", "procedure": row.procedure, "key": row.key}
     outcome = {"step_time_s": progress.step_time_s, "result": progress.result}
-    return RunRow(**{**values, **names, **outcome, "state": State(progress.state, progress.label)})
+    return RunRow(**{**values, **names, **outcome, "state": _state(progress.state, progress.label, record)})
 
 
 def _plan_values(plan: Plan) -> dict[str, Any]:
@@ -221,7 +222,7 @@ def _record_values(record: RunRecord) -> dict[str, Any]:
     return {
         **_plan_values(run.plan),
         "id": run.id,
-        "state": State(state_word(run, state), label_of(run, state)),
+        "state": _state(state_word(run, state), label_of(run, state), record),
         "cluster": run.cluster,
         "procedure": run.procedure,
         "job_ids": run.job_ids,
@@ -235,5 +236,12 @@ def _record_values(record: RunRecord) -> dict[str, Any]:
         "result": verdict.result if verdict else None,
         "ratio": verdict.ratio if verdict else None,
         "against": verdict.against if verdict else None,
-        "reasons": verdict_reasons(state),
+        "reasons": verdict_reasons(run, state),
     }
+
+
+def _state(name: str, label: Label, record: RunRecord | None) -> State:
+    """State of a run; a queued one has Slurm's word for why it waits: `queued (Priority)`."""
+    waiting = waiting_job(record.run, record.state) if record else None
+    word = wait_word(waiting) if waiting else ""
+    return State(name, label._replace(word=f"{label.word} ({word})") if word else label)

@@ -31,7 +31,7 @@ _Listed = tuple[float, dict[str, Any], RunRecord | None, Note]
 
 
 def jobs_verb(arguments: argparse.Namespace) -> int:
-    """List all runs, newest first. Runs on a cluster that does not answer have their last known state."""
+    """List all runs, newest first. Runs on a cluster that does not answer have their last known state; exit code 2."""
     services = user_services(arguments)
     if arguments.prune:
         from llmb_tui.cli.prune import prune
@@ -42,10 +42,13 @@ def jobs_verb(arguments: argparse.Namespace) -> int:
         raise LlmbError(what, "Without --prune it removes nothing.", exit_code=1)
     cache = RunCache(services.places.runs_done, services.places.runs, services.settings.verdict.threshold)
     feed, services.runs.skipped_ids = services.feed, frozenset(cache.done)
-    for run, why in feed.settle_all(terminal_prompter()):
+    errors: list[LlmbError] = []
+    for run, why, unsettled in feed.settle_all(terminal_prompter()):
         print_unknown_submission(run, why)
+        errors += filter(None, [unsettled])
     for cluster, error in feed.poll(terminal_prompter()).items():
-        print_status(f"{cluster}: {error.what} Its runs are shown in their last known state.")
+        errors.append(error)
+        print_status(f"{cluster}: {f'{error.what} {error.why}'.rstrip()} Its runs are shown in their last known state.")
     records, unreadable = feed.records.all(), services.runs.unreadable()
     listed: list[_Listed] = [(entry.created_at, entry.document, None, NO_NOTE) for entry in cache.done.values()]
     for record in records:
@@ -69,7 +72,8 @@ def jobs_verb(arguments: argparse.Namespace) -> int:
             print_cancel_note(record.run)
     for error in unreadable:
         print_status(str(error))
-    return 0
+    # A cluster that is not saved here cannot be asked: its runs were copied here.
+    return 2 if any(error.exit_code == 2 for error in errors) else 0
 
 
 def _write_runs(listed: Sequence[_Listed], arguments: argparse.Namespace) -> None:

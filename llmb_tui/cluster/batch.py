@@ -41,6 +41,8 @@ _HAS_BEGUN = """printf '\\036%s\\n' "$1\""""
 """First line of a script that may print nothing else: it proves that the login node ran the script."""
 TIMED_OUT = 124
 """Exit code of a program that `limited` ended because its time was up."""
+TOO_LONG = 123
+"""Exit code of a snippet whose program printed more than any answer has."""
 NO_ANSWER = Answer(-1, "")
 """Result of a command that the batch did not reach."""
 

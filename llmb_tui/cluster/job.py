@@ -6,12 +6,22 @@ from dataclasses import dataclass
 
 # The text of a state may have a tail (`CANCELLED by 1000`): `Job.state` is its first word.
 TERMINAL_STATES = frozenset(
-    "BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED NODE_FAIL OUT_OF_MEMORY PREEMPTED REVOKED TIMEOUT".split()
+    "BOOT_FAIL CANCELLED COMPLETED DEADLINE ENDED FAILED NODE_FAIL OUT_OF_MEMORY PREEMPTED REVOKED TIMEOUT".split()
 )
 WAITING_STATES = frozenset(
     "PENDING CONFIGURING EXPEDITING REQUEUED REQUEUED_CRON REQUEUE_FED REQUEUE_HOLD RESV_DEL_HOLD SPECIAL_EXIT".split()
 )
 """States of a job whose batch script waits for its first or its next start."""
+
+LEFT_QUEUE = "LEFT_QUEUE"
+"""State of a job that the queue does not list, if accounting cannot be queried. A new job may be listed
+a moment later."""
+END_UNKNOWN = "ENDED"
+"""Last state of such a job: it has ended, and only its log shows how."""
+NO_ACCOUNTING = "the queue no longer has it, and accounting cannot be queried"
+"""Reason of both states."""
+GONE_AFTER_S = 60.0
+"""A job that the scheduler has not known for this long, although it answers, has ended."""
 
 ENDED_UNHEARD = "Slurm's queue no longer has it, and accounting has not heard of its end"
 """Reason of a job that has ended but is not in accounting yet."""
@@ -47,7 +57,7 @@ class Job:
     @property
     def goes_on(self) -> bool:
         """True if the job has certainly not ended."""
-        return not self.finished and self.state != "COMPLETING" and self.reason != ENDED_UNHEARD
+        return not self.finished and self.state not in ("COMPLETING", LEFT_QUEUE) and self.reason != ENDED_UNHEARD
 
     @property
     def waiting(self) -> bool:

@@ -117,7 +117,7 @@ def install_items(
     try:
         queued = tuple(job.id for job in going_jobs(session))
     except SchedulerError as error:
-        silent = f"Slurm does not report which jobs are active. {error.what}"
+        silent = f"Slurm does not report which jobs are active. {error.what} {error.why}"
     to_load = _to_load(to_load, runs)
     real = _real_paths(session, (listing.install, *to_load)) if to_load else {}
     listing = replace(listing, held=held, to_load=to_load, real=real, queued=queued, unknown_jobs=silent)

@@ -21,6 +21,9 @@ Weight = Literal["end", "last words", "stopped", "symptom", "cause"]
 """Information in a line, least first: the run ended; last words of a program; who stopped it; a symptom; the cause."""
 WEIGHTS: tuple[Weight, ...] = get_args(Weight)
 KeyName = Literal["ngc", "hugging-face"]
+CommandFailure = Literal["temporary", "refused", "absent", "misconfigured"]
+"""Kind of a Slurm command's failure: it may pass; the user may not run the command; the command, or the service that it
+asks, does not exist; Slurm is not set up on the login node."""
 PATTERN_ERRORS = (re.error, OverflowError, RecursionError, FutureWarning)
 """Errors of `re.compile`; the second and third for an excessive repetition or nesting. Warnings count as errors:
 they would be printed over the screen."""
@@ -54,6 +57,8 @@ class Rule:
     """Slurm was not reached, so the job was not rejected."""
     key_would_help: KeyName | None = None
     """API key with which the step may succeed."""
+    kind: CommandFailure | None = None
+    """Kind of the failure, if the words tell it."""
 
     @property
     def fitting(self) -> tuple[str, ...]:
@@ -138,6 +143,7 @@ _FLAGS: Mapping[str, frozenset[FailureStage]] = {
     "exit_code": frozenset({"submit", "launch"}),
     "unreachable": frozenset({"submit", "launch"}),
     "key_would_help": frozenset({"install"}),
+    "kind": frozenset({"slurm"}),
 }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from llmb_tui.analysis.result import RunResult
-from llmb_tui.cluster.job import Job
+from llmb_tui.cluster.job import END_UNKNOWN, Job
 from llmb_tui.cluster.kind import ClusterKind
 from llmb_tui.evidence.findings import Finding, compared
 from llmb_tui.language.quantities import whole_seconds
@@ -30,7 +30,7 @@ def accounting_findings(run: Run, result: RunResult, text: str) -> Iterator[Find
         return
     wrong = []
     # The queue and accounting may have different words for the same failure.
-    if run.job_state and (last.state == _WELL) is not (run.job_state == _WELL):
+    if run.job_state not in (None, END_UNKNOWN) and (last.state == _WELL) is not (run.job_state == _WELL):
         wrong.append(f"it ended as {last.state}, but the record has {run.job_state}")
     if not last.name.startswith(run.job_name):  # for NVIDIA's scripts only its beginning is known
         wrong.append("it has another name")

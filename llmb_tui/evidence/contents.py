@@ -101,9 +101,7 @@ def missing_of(run: Run, record: RunRecord, folder: Path) -> Iterator[Missing]:
     elif record.state.log_unread:
         yield Missing(run.id, "end of the log", f"It was not copied to its end: `llmb-tui results {run.id}` copies it.")
     if not (folder / ACCOUNTING).is_file():
-        why = (
-            f"{words.scheduler} did not answer when the {words.job} ended: `llmb-tui watch {run.id} --once` asks again."
-        )
+        why = f"{words.scheduler} gave none when the {words.job} ended: `llmb-tui watch {run.id} --once` asks again."
         yield Missing(run.id, "accounting", why if run.job_ids else "It never had a job.")
     if not (folder / "script.sh").is_file():
         yield Missing(run.id, "script", "It was not submitted by this program.")

@@ -74,7 +74,11 @@ def refusal(run: Run, spec: SlurmSpec, partitions: PartitionLookup = tuple) -> L
     quote = f"sbatch said: {quotation(words)}"
     match = rules("submit").match(words)
     if match is None:
-        return LlmbError("Slurm rejected the job.", quote, "Show this message to the cluster's administrators.")
+        failed = rules("slurm").match(words)
+        if failed is None or failed.rule.kind in (None, "refused"):
+            return LlmbError("Slurm rejected the job.", quote, "Show this message to the cluster's administrators.")
+        known = failed.diagnosis()
+        return LlmbError("The job was not submitted.", f"{quote}\n{known.reason}", known.fix)
     rule = match.rule
     diagnosis = match.diagnosis(facts_of(run, spec, () if rule.unreachable else partitions()))
     what = NOT_SUBMITTED if rule.unreachable else "Slurm rejected the job: "

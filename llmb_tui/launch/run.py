@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from llmb_tui.catalog.recipe import LogFormatId, ResultRule
-from llmb_tui.cluster.job import TERMINAL_STATES, Job
+from llmb_tui.cluster.job import END_UNKNOWN, GONE_AFTER_S, LEFT_QUEUE, TERMINAL_STATES, Job
 from llmb_tui.cluster.job_log import JobLog
 from llmb_tui.cluster.scheduler_words import JobWords
 from llmb_tui.cluster.slurm.words import SLURM_WORDS
@@ -81,6 +81,9 @@ class Run:
     """Last request to cancel one of its jobs, if its answer was lost."""
     changed: tuple[str, ...] = ()
     """Variables that were changed for a run that another program started, by name."""
+    left_queue: tuple[tuple[str, float], ...] = field(default=(), metadata={"optional": True})
+    """(job id, Unix time of the first answer without it) of each job that has left the queue of a cluster whose
+    accounting cannot be queried."""
 
     @classmethod
     def of(cls, request: RunRequest, spec: LaunchSpec | UpstreamSpec | RunaiSpec, now: float) -> Run:
@@ -155,6 +158,11 @@ class Run:
 
     def seen(self, job: Job, now: float) -> Run:
         """The run, updated by the details of one of its jobs at `now`, Unix time."""
+        left_queue = dict(self.left_queue)
+        if job.state == LEFT_QUEUE:
+            return self._without_job(job, left_queue.get(job.id, now), now)
+        if left_queue.pop(job.id, None) is not None:
+            return replace(self, left_queue=tuple(left_queue.items())).seen(job, now)
         cancel = self.cancel
         if cancel is not None and cancel.job_id == job.id:
             cancel = cancel.with_job_state(job, now)
@@ -162,7 +170,22 @@ class Run:
         if job.id not in self.job_ids[-1:]:
             return run
         # Without the values that differ at each look while it runs.
-        return replace(run, job=job if job.finished else replace(job, elapsed_s=None, starts_at=None, reason=""))
+        reason = job.reason if job.waiting else ""
+        return replace(run, job=job if job.finished else replace(job, elapsed_s=None, starts_at=None, reason=reason))
+
+    def _without_job(self, job: Job, since: float, now: float) -> Run:
+        """The run, whose `job` has not been in the queue from `since` until `now`, Unix times."""
+        if job.id not in self.job_ids or self.state_of(job.id) in TERMINAL_STATES:
+            return self
+        run = replace(self, left_queue=tuple({**dict(self.left_queue), job.id: since}.items()))
+        if now - since < GONE_AFTER_S:
+            return run
+        if run.cancel is not None and run.cancel.job_id == job.id:
+            run = replace(run, cancel=None)  # nothing will tell whether the cancel or something else ended it
+        run = run.with_state(job.id, END_UNKNOWN)
+        if job.id != self.job_ids[-1]:
+            return run
+        return replace(run, job=replace(self.job or job, state=END_UNKNOWN, reason=job.reason))
 
     def with_state(self, job_id: str, state: str) -> Run:
         """The run with the state of one of its jobs; the job of another run changes nothing."""

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from llmb_tui.cluster.job_words import pending_reason
+from llmb_tui.cluster.job import Job
+from llmb_tui.cluster.job_words import wait_reason
 from llmb_tui.diagnosis.rule import Diagnosis
 from llmb_tui.diagnosis.rules import log_rules
 from llmb_tui.errors import LlmbError
@@ -166,7 +167,7 @@ def _waits(probe: StepProbe) -> str:
     reason, _, start = probe.queued.partition("|")
     words = f"Job {probe.job} is waiting in the queue"
     if reason and reason != "None":
-        words += f": {pending_reason(reason)}"
+        words += f": {wait_reason(Job(probe.job, '', 'PENDING', reason))}"
     if re.match(r"\d{4}-\d\d-\d\d", start):
         words += f" Slurm expects it to start at {clean_line(start)}."
     return words

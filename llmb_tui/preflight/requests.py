@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from llmb_tui.cluster.batch import TIMED_OUT, Answer
 from llmb_tui.cluster.slurm.accounting import Association, qos_of
 from llmb_tui.cluster.slurm.client import SEGMENT_SINCE, parse_version
+from llmb_tui.cluster.slurm.errors import explain
 from llmb_tui.cluster.slurm.partition import parse_partitions, parse_time
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.language.text import clean_line, plural
@@ -46,8 +47,13 @@ def request_checks(answers: Answers, needs: Needs, settings: PartitionSettings) 
     """Make one check for each of these fields that is set. `settings`: partitions in which the job may run."""
     profile, plan = needs.profile, needs.plan
     if profile.reservation is not None:
+        unasked = answers["reservations"].exit_code != 0
+        failure = explain("scontrol show reservation", answers["reservations"]) if unasked else None
         for name in profile.reservation.split(","):
-            yield _reservation(answers, name, needs)
+            if failure:
+                yield warning("reservation", "Reservation", failure.words, name, failure.sentences)
+            else:
+                yield _reservation(answers, name, needs)
     if profile.constraint is not None:
         yield _constraint(answers, profile.constraint, settings)
     if profile.exclude is not None:
@@ -190,7 +196,9 @@ def qos_check(
         yield failed("qos", "QOS", "; ".join(fewest), needed, fix)
     elif profile.qos is not None and not allowed:
         fix = "The QOS cannot be checked; if it is wrong, Slurm refuses the job."
-        yield warning("qos", "QOS", "no QOS is listed for this user", needed, fix)
+        unasked = answers["associations"].exit_code != 0
+        found = explain("sacctmgr", answers["associations"]).words if unasked else "no QOS is listed for this user"
+        yield warning("qos", "QOS", found, needed, fix)
     elif profile.qos is not None:
         yield ok("qos", "QOS", profile.qos, needed)
 

@@ -12,11 +12,12 @@ from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.slurm.accounting import (
     ASSOCIATIONS,
     Association,
-    accounting_is_off,
     accounts_of,
     parse_associations,
     qos_of,
+    sacct,
 )
+from llmb_tui.cluster.slurm.errors import accounting_is_closed, explain, failure_kind
 from llmb_tui.cluster.slurm.inventory import CONFIG, IF_IT_ANSWERS, parse_config
 from llmb_tui.cluster.slurm.params import arguments_of, gpu_options, partition_options, sbatch_options
 from llmb_tui.cluster.slurm.partition import SINFO_FORMAT, sinfo
@@ -29,6 +30,8 @@ from llmb_tui.preflight.report import Check
 from llmb_tui.preflight.requests import QOS, qos_check, qos_of_job, request_checks
 
 _OLDEST_SLURM = (20, 11)
+_NO_COMMAND = 127
+"""Exit code of a shell that does not find the command."""
 PYXIS_OPTIONS = (
     *("--container-image", "--container-mounts", "--container-workdir", "--container-env", "--container-writable"),
     "--no-container-mount-home",
@@ -80,6 +83,7 @@ def slurm_group(needs: Needs) -> CommandChecks:
         "machine": "uname -m",
         "who": "id -un; id -Gn",
         "associations": ASSOCIATIONS,
+        "accounting": f'[ "$rc_associations" -ne {TIMED_OUT} ] && {sacct("-S", "now", limit_s=8)}',
         "qos": QOS,
         # On some sites clients read their configuration from the controller, and hang with it.
         "srun": f"{IF_IT_ANSWERS}limited 8 srun --help",
@@ -111,7 +115,9 @@ def slurm_checks(answers: Answers, needs: Needs) -> Iterator[Check]:
     config = parse_config(answers["config"].text)
     associations = parse_associations(answers["associations"].text, config.get("ClusterName", ""))
     needs = replace(needs, profile=_with_slurm_spelling(needs.profile, associations))
-    yield _account(answers, needs.profile, associations, config)
+    yield from _accounting(answers, needs.profile)
+    if _has_no_accounting(answers["associations"]) or not accounting_is_closed(answers["associations"]):
+        yield _account(answers, needs.profile, associations, config)
     if answers["ping"].exit_code == 0:
         settings = possible_partitions(answers, needs.profile, config)
         qos = qos_of_job(answers, needs.profile, associations)
@@ -142,10 +148,15 @@ def _scheduler(answers: Answers) -> Check:
     match = re.search(r"(\d+)\.(\d+)(?:\.\d+)*", version.text)
     needed = "Slurm {}.{:02} or newer".format(*_OLDEST_SLURM)
     if version.exit_code != 0 or match is None:
-        fix = "If this is a login node, add Slurm's commands to the PATH of non-interactive shells, in ~/.bashrc."
+        found, fix = (
+            first_line(version),
+            f"This is no version of Slurm: another program is named `sinfo`. {ADMINISTRATORS}",
+        )
         if version.exit_code == -1:
             fix = f"The login node did not answer in time: Slurm or a file system there may hang. {ADMINISTRATORS}"
-        return failed("scheduler", "Scheduler", first_line(version), needed, fix)
+        elif version.exit_code != 0:
+            found, fix = explain("sinfo --version", version).words, explain("sinfo --version", version).sentences
+        return failed("scheduler", "Scheduler", found, needed, fix)
     if (int(match[1]), int(match[2])) < _OLDEST_SLURM:
         return warning("scheduler", "Scheduler", f"Slurm {match[0]}", needed, "It may still work.")
     return ok("scheduler", "Scheduler", f"Slurm {match[0]}", needed)
@@ -155,16 +166,38 @@ def _controller(answers: Answers) -> Check:
     ping = answers["ping"]
     if ping.exit_code == 0:
         return ok("controller", "Controller", "answers", "answers")
-    fix = f"It is down or overloaded; running jobs continue. Try again in a minute. {ADMINISTRATORS}"
-    return failed("controller", "Controller", first_line(ping), "answers", fix)
+    failure = explain("scontrol ping", ping)
+    return failed("controller", "Controller", failure.words, "answers", failure.sentences)
+
+
+def _accounting(answers: Answers, profile: SlurmProfile) -> Iterator[Check]:
+    """Make a check if the user cannot query the cluster's accounting, otherwise none."""
+    closed = {
+        command: answers[name]
+        for command, name in (("sacct", "accounting"), ("sacctmgr", "associations"))
+        if accounting_is_closed(answers[name]) and not _has_no_accounting(answers[name])
+    }
+    fixes = {
+        "sacct": "The program works without it: runs end by the queue and their logs, without Slurm's exit code.",
+        "sacctmgr": f"Account {profile.account} cannot be checked; if it is wrong, Slurm refuses the job.",
+    }
+    if closed:
+        words = dict.fromkeys(explain(command, answer).words for command, answer in closed.items())
+        fix = " ".join(fixes[command] for command in closed)
+        yield warning("accounting", "Accounting", "; ".join(words), f"an answer of {' and '.join(closed)}", fix)
+
+
+def _has_no_accounting(answer: Answer) -> bool:
+    """Whether Slurm's command exists, and reports that the cluster has no accounting."""
+    return failure_kind(answer) == "absent" and answer.exit_code != _NO_COMMAND
 
 
 def _account(answers: Answers, profile: SlurmProfile, associations: list[Association], config: dict[str, str]) -> Check:
     answer, account = answers["associations"], profile.account
-    if accounting_is_off(answer):
+    if _has_no_accounting(answer):
         return ok("account", "Account", "this cluster has no accounting", account)
     if answer.exit_code != 0 or not associations:
-        found = first_line(answer) if answer.exit_code else "no account is listed for this user"
+        found = explain("sacctmgr", answer).words if answer.exit_code else "no account is listed for this user"
         fix = "The account cannot be checked; if it is wrong, Slurm refuses the job."
         return warning("account", "Account", found, account, fix)
     accounts = accounts_of(associations)
@@ -203,6 +236,10 @@ def _trial_check(answers: Answers, *, all_is_well: bool) -> Iterator[Check]:
         words = re.sub(r"(?m)^(?:sbatch: |error: |allocation failure: )+", "", trial.text).split("\n")
         found = " ".join(filter(None, map(str.strip, words))) or f"exit code {trial.exit_code}"
         fix = "Slurm rejected a test job with this message: change what it names, in the profile or the plan."
+        if failure_kind(trial) not in (None, "refused") and not _OTHER_SLURM.search(found):
+            failure = explain("sbatch --test-only", trial)
+            yield warning("trial", "Test submission", failure.words, needed, failure.sentences)
+            return
         if _OTHER_SLURM.search(found):
             fix = _other_slurm(answers)
         gates = _NEVER.search(found) and (all_is_well or "not available" not in found)

@@ -25,14 +25,15 @@ queue() {
 
 # gone JOB: true if Slurm knows the job neither as waiting nor as running. False if Slurm does not answer.
 gone() {
-    if said=$(queue -j "$1" -o %i 2>&1); then
-        # A site's own squeue script may print further warnings.
-        case "
-$said" in *"
-"[0-9]*) false ;; *) true ;; esac
-    else
-        case $said in *"Invalid job id"*) true ;; *) false ;; esac
-    fi
+    said=$({ queue -j "$1" -o %i; echo "= $?"; } 2>&1 | head -c 65536)
+    # A site's own squeue script may print further warnings.
+    case "
+$said" in
+        *"
+"[0-9]*) false ;;
+        *'= 0' | *'Invalid job id'*) true ;;
+        *) false ;;
+    esac
 }
 
 # abandoned LOCK [ask]: true if its owner is no longer active. With `ask`, Slurm is asked about the job that holds it.

@@ -28,7 +28,7 @@ look() {
         state=waiting
         if [ "$ask" = ask ]; then
             if gone "$job"; then state=gone; fi
-            queued=$(queue -j "$job" -o '%r|%S' 2>/dev/null)
+            queued=$(queue -j "$job" -o '%r|%S' 2>/dev/null | head -c 1000)
         fi
     fi
     if [ "$state" = done ] && [ -f "$1" ]; then

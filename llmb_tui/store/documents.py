@@ -30,8 +30,12 @@ def save(path: Path, instance: DataclassInstance) -> None:
 
 
 def text_of(instance: DataclassInstance) -> bytes:
-    """Bytes that `save` writes."""
-    return json.dumps(dataclasses.asdict(instance), indent=2).encode() + b"\n"
+    """Bytes that `save` writes, without the empty values of fields whose metadata has `optional`."""
+    document = dataclasses.asdict(instance)
+    for field in dataclasses.fields(instance):
+        if field.metadata.get("optional") and not document[field.name]:
+            del document[field.name]
+    return json.dumps(document, indent=2).encode() + b"\n"
 
 
 def load(path: Path, type_: type[T], migrate: Callable[[dict[str, Any]], dict[str, Any]] | None = None) -> T:

@@ -123,12 +123,12 @@ class SuiteRunner:
                 continue
             state = record.state
             ended = state.stage in ENDED
-            if not record.run.job_ids or not ((ended and state.log_unread) or (include_active and not ended)):
+            if not record.run.job_ids or not (state.log_unread or (include_active and not ended)):
                 continue
             seen = self.feed.monitor(record.run.id).once()
             if seen.link == "lost":
                 return LogFetchResult(seen.link_note, frozenset())
-            if ended and seen.log_unread:
+            if seen.log_unread:
                 first = first or seen.link_note
                 withheld.add((record.run.id, state.log_bytes))
         return LogFetchResult(first, frozenset(withheld))

@@ -29,7 +29,7 @@ class LinkChanged:
 
 @dataclass(frozen=True, slots=True)
 class JobUpdated:
-    """Slurm's answer about a job; None if unknown. `gone`: unknown for so long that the job has ended."""
+    """Slurm's answer about a job; None if unknown. `gone`: not in the queue for so long that the job has ended."""
 
     job: Job | None
     gone: bool = False

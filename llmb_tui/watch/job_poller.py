@@ -14,14 +14,12 @@ from dataclasses import dataclass, field, replace
 from llmb_tui.cluster.call_rate import CallRate
 from llmb_tui.cluster.cluster import Cluster, PartialAnswerError
 from llmb_tui.cluster.failures import DisconnectedError, LoginNeededError, UnreachableError
-from llmb_tui.cluster.job import Job
+from llmb_tui.cluster.job import GONE_AFTER_S, LEFT_QUEUE, Job
 from llmb_tui.errors import LlmbError
 from llmb_tui.language.states import LinkState
 from llmb_tui.watch.events import LOGIN_ERRORS, Ended, EventSink, JobUpdated, LinkChanged, PollFailed, WatchEvent
 from llmb_tui.watch.timing import Timing
 
-GONE_AFTER_S = 60.0
-"""A job that Slurm has not known for this long, although Slurm answers, has ended."""
 JOB_ENDED = Ended("watch-job")
 
 _RUNNING_LONGEST, _LONGEST = 3, 6
@@ -207,15 +205,18 @@ class JobPoller:
 
     def _tell(self, followed: _FollowedJob, job: Job | None, silent: str) -> bool:
         """Post the result of a query about one job, or why there is none; True if the job's state changed."""
+        left = job if job is not None and job.state == LEFT_QUEUE else None
+        job = None if left else job
         changed = job is not None and _moved(followed.job, job)
         now = time.monotonic()
         followed.missing_since = None if job else followed.missing_since or now
         followed.job = job or followed.job
         for following in list(followed.followers):
             missing_s = now - followed.missing_since if followed.missing_since else -1.0
-            gone = missing_s >= following.gone_after_s
+            # Without accounting nothing else will tell of the job's end.
+            gone = missing_s >= (min(following.gone_after_s, GONE_AFTER_S) if left else following.gone_after_s)
             open_question = silent and job is None and not gone
-            following.post(PollFailed(silent) if open_question else JobUpdated(job, gone))
+            following.post(PollFailed(silent) if open_question else JobUpdated(left or job, gone))
             if gone or (job and job.finished):
                 following.post(JOB_ENDED)
                 self._unfollow(following)

@@ -7,7 +7,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from llmb_tui.cluster.job import Job
+from llmb_tui.cluster.job import END_UNKNOWN, LEFT_QUEUE, Job
 from llmb_tui.diagnosis.rule import Diagnosis
 from llmb_tui.errors import LlmbError
 from llmb_tui.language.states import RunLink
@@ -46,10 +46,12 @@ class LocalRun:
         """Process an event; True if the watched job changed its state."""
         if isinstance(event, LogGrown) and event.copy.name != self._log.path.name:
             self._log, self._removed = self._read_from(event.copy), None
-        moved = self.reducer.take(event)
         if isinstance(event, JobUpdated) and event.job:
             self._remember(event.job)
-        elif isinstance(event, BatchTail):
+            if event.job.state == LEFT_QUEUE and self._run.state_of(event.job.id) == END_UNKNOWN:
+                event = replace(event, gone=True)
+        moved = self.reducer.take(event)
+        if isinstance(event, BatchTail):
             save_sidecar(self._folder, self.reducer.sidecar)
             self._remember_read()
         return moved

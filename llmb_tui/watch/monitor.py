@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from queue import Empty, SimpleQueue
 
 from llmb_tui.cluster.cluster import Cluster, PartialAnswerError, SchedulerError
-from llmb_tui.cluster.job import Job
+from llmb_tui.cluster.job import GONE_AFTER_S, Job
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.remote_file import OutputUnreachableError, UnreadableFileError
 from llmb_tui.errors import LlmbError
@@ -30,7 +30,7 @@ from llmb_tui.watch.events import (
     WatchEvent,
 )
 from llmb_tui.watch.follow import LogReplacedError
-from llmb_tui.watch.job_poller import GONE_AFTER_S, JobPoller
+from llmb_tui.watch.job_poller import JobPoller
 from llmb_tui.watch.local_run import LocalRun
 from llmb_tui.watch.logfeed import PATIENCE_S, LogFeed, log_problem
 from llmb_tui.watch.network_lines import keep_network_lines

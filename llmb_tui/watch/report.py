@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from llmb_tui.cluster.job import TERMINAL_STATES, Job
+from llmb_tui.cluster.job import END_UNKNOWN, TERMINAL_STATES, Job
+from llmb_tui.cluster.job_words import wait_reason
 from llmb_tui.language.states import FAILING, Label, RunStateName, row_label, state_label
 from llmb_tui.language.text import capital
 from llmb_tui.launch.run import Run
@@ -43,13 +44,15 @@ def document(run: Run, state: RunState) -> dict[str, Any]:
             "result": verdict.result if verdict else None,
             "ratio": verdict.ratio if verdict else None,
             "against": verdict.against if verdict else None,
-            "reasons": list(verdict_reasons(state)),
+            "reasons": list(verdict_reasons(run, state)),
         },
     }
 
 
-def verdict_reasons(state: RunState) -> tuple[str, ...]:
-    """The reasons of the verdict; without one, why there is none and why the run failed."""
+def verdict_reasons(run: Run, state: RunState) -> tuple[str, ...]:
+    """The reasons of the verdict; without one, why there is none and why the run failed. Why a queued run waits."""
+    if waiting := waits(run, state):
+        return (waiting,)
     return state.verdict.reasons if state.verdict else tuple(filter(None, (state.no_verdict, state.why_failed)))
 
 
@@ -80,9 +83,23 @@ def label_of(run: Run, state: RunState) -> Label:
         return state_label(name)
     if run.job_state == "COMPLETED":
         return state_label("done")
+    if run.job_state == END_UNKNOWN:  # only its log shows how
+        return state_label("completing")
     if run.job_state in TERMINAL_STATES:
         return state_label(stage_of(Job(run.job_ids[-1], "", run.job_state), Progress(), started=False, ended=True))
     return row_label("running") if name == "image" else state_label(name)
+
+
+def waiting_job(run: Run, state: RunState) -> Job | None:
+    """The run's job if it waits in the queue, as it was last seen; None for other runs."""
+    job = state.job or run.job
+    return job if job is not None and job.waiting and state_word(run, state) == "queued" else None
+
+
+def waits(run: Run, state: RunState) -> str:
+    """Why a queued run waits, in plain words and with the scheduler's own; empty for others, and if it is unknown."""
+    job = waiting_job(run, state)
+    return wait_reason(job) if job else ""
 
 
 def cancel_words(run: Run, cancelled: Sequence[str]) -> str:

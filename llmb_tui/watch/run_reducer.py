@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from llmb_tui.cluster.job import TERMINAL_STATES, Job
+from llmb_tui.cluster.job import END_UNKNOWN, LEFT_QUEUE, TERMINAL_STATES, Job
 from llmb_tui.diagnosis.rule import Diagnosis
 from llmb_tui.language.states import RunLink, Stage, state_label
 from llmb_tui.launch.run import Run
@@ -39,6 +39,10 @@ _ENDS: dict[str, Stage] = {
 """Last states of a job that mean more than a failure."""
 _HALTED: dict[str, Stage] = {"COMPLETING": "completing", "SUSPENDED": "suspended"}
 _FORGOTTEN = "{} no longer knows the {}."
+_LEFT = (
+    "{}'s queue does not list the {}, and accounting cannot be queried. After a minute it counts as ended, and its log "
+    "shows how."
+)
 
 
 class RunReducer:
@@ -66,8 +70,9 @@ class RunReducer:
         self._job = (known or Job(run.job_ids[-1], run.job_name, ended)) if ended else None
         self._others = {job_id: Job(job_id, "", state) for job_id, state in run.other_states}
         self._job_status: tuple[str | None, int, bool] | None = None
-        self.job_over = self._job is not None
-        """Whether Slurm has ended the job; its log may not be complete yet."""
+        self._job_ended = self._job is not None
+        self._left_queue = not ended and run.job_ids[-1:] != () and run.job_ids[-1] in dict(run.left_queue)
+        """Whether the queue no longer has the job, and accounting cannot be queried."""
         self._over = False
         self._log_read = run.log_read
         self.link: RunLink = "connecting"
@@ -78,6 +83,11 @@ class RunReducer:
         self._log = LogRead()
         self._log_marks = (False, False)
         self._pace = _new_pace()
+
+    @property
+    def job_over(self) -> bool:
+        """Whether the job has ended; its log may not be complete yet."""
+        return self._job_ended or (self._left_queue and self._log.progress.whole)
 
     @property
     def restarts(self) -> int:
@@ -120,6 +130,8 @@ class RunReducer:
         """Snapshot at `now`, Unix time."""
         log = self._log
         stage = stage_of(self._job, log.progress, started=log.started, ended=self._over)
+        if self._end_is_open():
+            stage = "completing"
         checks = self._checks()
         verdict, why_not = self._judge(checks)
         is_going = stage in ("warm-up", "measuring") and not (self.job_over or log.progress.whole)
@@ -150,23 +162,33 @@ class RunReducer:
         read = read and not (self._out_of_reach and not log.size)
         return self._over and not read and not log.progress.whole and self._run.job_log is not None
 
+    def _end_is_open(self) -> bool:
+        """Whether the job has ended, and only its log, which was not read to its end, shows how."""
+        unknown = self._left_queue or (self._job is not None and self._job.state == END_UNKNOWN)
+        return unknown and self._log_is_unread()
+
     def _take_job(self, event: JobUpdated) -> bool:
+        left = event.job is not None and event.job.state == LEFT_QUEUE
         if event.job and event.job.id != self._run.job_ids[-1]:
-            self._others[event.job.id] = event.job
+            if not left:
+                self._others[event.job.id] = event.job
             return False
+        job = None if left else event.job
         self._slurm_note = ""
-        if event.job:
-            if self.job_over and not event.job.finished:
+        self._left_queue = left and not (self._job and self._job.finished)
+        if job:
+            if self._job_ended and not job.finished:
                 self._log_read = False
-            if event.job.restarts > self.restarts:
+            if job.restarts > self.restarts:
                 self._pace = _new_pace()
-            self._job = event.job
-        elif not self.job_over:
+            self._job = job
+        elif not self._job_ended:
             words = self._run.words
-            self._slurm_note = (_FORGOTTEN if event.gone else _MISSING).format(words.scheduler, words.job)
+            note = _LEFT if left else _FORGOTTEN if event.gone else _MISSING
+            self._slurm_note = note.format(words.scheduler, words.job)
             self._job = None if event.gone else self._job
-        self.job_over = event.gone or (self._job is not None and self._job.finished)
-        status = (event.job.state, event.job.restarts, event.gone) if event.job else (None, 0, event.gone)
+        self._job_ended = event.gone or (self._job is not None and self._job.finished)
+        status = (job.state, job.restarts, event.gone) if job else (None, 0, event.gone)
         moved, self._job_status = status != self._job_status, status
         return moved
 

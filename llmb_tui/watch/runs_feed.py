@@ -87,8 +87,11 @@ class RunsFeed:
         cluster.connect(prompter)
         return reconcile(cluster, self.runs, self._journal, run)
 
-    def settle_all(self, prompter: Prompter | None = None) -> Iterator[tuple[Run, str]]:
-        """Ask about every unknown run; yield those that stay unknown, with the reason. Ask a silent cluster once."""
+    def settle_all(self, prompter: Prompter | None = None) -> Iterator[tuple[Run, str, LlmbError | None]]:
+        """Ask about every unknown run; yield those that stay unknown, with the reason. Ask a silent cluster once.
+
+        The third value is the error if the cluster could not be asked.
+        """
         silent: set[str] = set()
         for run in self.runs.all():
             if run.submission != "unknown" or run.cluster in silent:
@@ -97,10 +100,10 @@ class RunsFeed:
                 settled = self.settle(run.id, prompter)
             except LlmbError as error:
                 silent.add(run.cluster)
-                yield run, error.what
+                yield run, f"{error.what} {error.why}".rstrip(), error
             else:
                 if settled.submission == "unknown":
-                    yield settled, settled.note
+                    yield settled, settled.note, None
 
     def settle_with_retries(
         self,
@@ -368,7 +371,7 @@ class RunsFollowing(threading.Thread):
                 self._feed.settle(run.id)
             self._note(cluster, what, "")
         except LlmbError as error:
-            self._note(cluster, what, error.what)
+            self._note(cluster, what, f"{error.what} {error.why}".rstrip())
             self._inbox.put(None)
             self._ended.wait(self._feed.timing.read_every_s)
         else:

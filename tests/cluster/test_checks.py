@@ -77,8 +77,8 @@ FAULTS: list[tuple[dict[str, Answer], str, str, str]] = [
     ({"version": Answer(127, "sh: 1: sinfo: not found\n")}, "scheduler", "failed", "non-interactive"),
     ({"version": Answer(-1, "")}, "scheduler", "failed", "may hang"),
     ({"version": Answer(0, "slurm 19.05.2\n")}, "scheduler", "warning", "may still work"),
-    ({"ping": Answer(1, "Slurmctld(primary) at ctl is DOWN\n")}, "controller", "failed", "running jobs continue"),
-    ({"ping": Answer(124, "")}, "controller", "failed", "running jobs continue"),
+    ({"ping": Answer(1, "Slurmctld(primary) at ctl is DOWN\n")}, "controller", "failed", "Running jobs continue"),
+    ({"ping": Answer(124, "")}, "controller", "failed", "Running jobs continue"),
     ({"associations": Answer(0, "eos|a|||\neos|b|||\n")}, "account", "failed", "a, b"),
     ({"associations": Answer(1, "sacctmgr: error: Connection refused\n")}, "account", "warning", "cannot be checked"),
     ({"associations": Answer(0, "")}, "account", "warning", "cannot be checked"),
@@ -545,7 +545,9 @@ FEATURES = nodes("9|idle|gpu:h100:8|hbm3,rack1")
         ({"qos": "gold"}, {}, "qos", "failed", "normal, short"),
         ({"qos": "short"}, {}, "qos", "failed", "short allows 8 GPUs; short allows 00:10:00"),
         ({"qos": "short"}, {"associations": Answer(1, "sacctmgr: error: refused")}, "qos", "failed", "short allows"),
-        ({"qos": "normal"}, {"associations": Answer(1, "refused")}, "qos", "warning", "no QOS is listed"),
+        ({"qos": "normal"}, {"associations": Answer(1, "refused")}, "qos", "warning", "refused"),
+        ({"qos": "normal"}, {"associations": Answer(0, "")}, "qos", "warning", "no QOS is listed"),
+        ({"reservation": "b"}, {"reservations": Answer(124, "")}, "reservation", "warning", "no answer in time"),
         (
             {"qos": "normal"},
             {"partition": Answer(0, PARTITION.replace("Qos=ALL", "Qos=gold"))},
@@ -848,3 +850,41 @@ def test_the_report_is_clean_text_for_any_answer_of_a_cluster(facts: Answers, pl
         assert check.found
         assert check.needed
         assert (check.fix == "") == (check.status == "ok")
+
+
+REFUSED = Answer(1, "sacct: error: slurmdbd: Operation not permitted\n")
+
+
+def test_accounting_that_refuses_is_reported_once() -> None:
+    both = checks({"accounting": REFUSED, "associations": Answer(126, "sh: 1: sacctmgr: Permission denied\n")})
+    assert "account" not in both
+    check = both["accounting"]
+    assert check.status == "warning"
+    assert "Operation not permitted; sh: 1: sacctmgr: Permission denied" in check.found
+    assert "runs end by the queue and their logs" in check.fix
+    assert "Slurm refuses the job" in check.fix
+    one = checks({"accounting": REFUSED})
+    assert (one["accounting"].status, one["account"].status) == ("warning", "ok")
+    assert "Slurm refuses the job" not in one["accounting"].fix
+
+
+@pytest.mark.parametrize(
+    "answer", [Answer(0, ""), Answer(124, ""), Answer(1, "Slurm accounting storage is disabled\n")]
+)
+def test_accounting_that_answers_or_may_answer_later_has_no_check(answer: Answer) -> None:
+    assert "accounting" not in checks({"accounting": answer, "associations": answer})
+
+
+def test_a_controller_that_cannot_be_asked_has_its_true_reason() -> None:
+    check = checks({"ping": Answer(1, "scontrol: fatal: Could not establish a configuration source\n")})["controller"]
+    assert check.found == "scontrol: fatal: Could not establish a configuration source"
+    assert "no Slurm configuration" in check.fix
+    assert "SLURM_CONF" in check.fix
+    assert "down" not in check.fix
+
+
+def test_a_test_submission_that_did_not_reach_slurm_is_no_rejection() -> None:
+    words = "sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)\n"
+    check = checks({"trial": Answer(1, words)})["trial"]
+    assert check.status == "warning"
+    assert "change what it names" not in check.fix

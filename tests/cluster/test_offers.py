@@ -133,5 +133,5 @@ def test_without_nodes_no_gpu_request_is_offered() -> None:
 def test_a_slurm_that_does_not_answer_is_reported(changes: dict[str, Answer], words: str) -> None:
     with pytest.raises(SlurmError) as caught:
         offers(changes)
-    assert words in caught.value.why
+    assert words in str(caught.value)
     assert caught.value.fix

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from llmb_tui.cluster.batch import NO_ANSWER, Answer, ask, batch_answers, batch_script, run_batch
 from llmb_tui.cluster.cluster import AnswerCache
-from llmb_tui.cluster.job import Job
-from llmb_tui.cluster.job_words import pending_reason, words_of_job
+from llmb_tui.cluster.job import LEFT_QUEUE, Job
+from llmb_tui.cluster.job_words import pending_reason, wait_reason, wait_word, words_of_job
 from llmb_tui.cluster.link import Completed
 from llmb_tui.cluster.slurm.accounting import STORED_COLUMNS, complete_records, parse_sacct, unless_it_hangs
 from llmb_tui.cluster.slurm.client import look_commands, parse_bad_nodes, read_jobs
@@ -166,7 +166,7 @@ def test_accounting_that_lags_behind_the_queue_is_reported() -> None:
 def test_without_accounting_the_queue_is_enough() -> None:
     jobs = read_jobs(answers(SQUEUE_22_05, OFF), ["1", "999"])
     assert (jobs["1"].state, jobs["1"].exit_code) == ("COMPLETED", "0:0")
-    assert "999" not in jobs
+    assert jobs["999"].state == LEFT_QUEUE
 
 
 def test_a_failed_squeue_raises_even_if_sacct_lists_the_job() -> None:
@@ -174,7 +174,7 @@ def test_a_failed_squeue_raises_even_if_sacct_lists_the_job() -> None:
     with pytest.raises(SlurmError) as caught:
         read_jobs({**answers("", SACCT_22_05), "squeue": Answer(1, message)}, ["2"])
     assert "Unable to contact" in caught.value.why
-    assert "controller" in caught.value.fix
+    assert "controller" in caught.value.why
 
 
 @pytest.mark.parametrize("answer", [Answer(124, ""), Answer(1, "sacct: error: a\nsacct: error: Connection refused\n")])
@@ -437,3 +437,31 @@ def test_records_of_jobs_wait_for_the_end_of_each() -> None:
     for text in (heading + requeued + running + output_text, heading + ended, heading, noise, ""):
         assert complete_records(text, ["12", "13"]) == ""
     assert not {"SubmitLine", "Comment", "AdminComment"} & set(STORED_COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("QOSMinNode", "It asks for fewer nodes than its QOS demands of a job"),
+        ("Priority", "Other jobs have a higher priority. (Priority)"),
+        ("Resources", "(Resources)"),
+        ("AssocGrpGRES", "Its account uses all its GPUs. (AssocGrpGRES)"),
+        ("(ReqNodeNotAvail, UnavailableNodes:cn001)", "(ReqNodeNotAvail)"),
+        ("SomethingNew", "SomethingNew"),
+    ],
+)
+def test_a_waiting_job_has_its_reason_in_plain_words_and_slurms_own(reason: str, words: str) -> None:
+    assert words in wait_reason(Job("1", "x", "PENDING", reason))
+    assert wait_word(Job("1", "x", "PENDING", reason)) in reason
+    assert wait_reason(Job("1", "x", "RUNNING", reason)) == ""
+
+
+def test_only_a_reason_that_says_so_calls_a_job_too_small_for_its_qos() -> None:
+    small = [reason for reason in text_of("reasons").split() if "QOS demands" in pending_reason(reason)]
+    assert small
+    assert all(reason.startswith("QOSMin") for reason in small)
+
+
+def test_a_sentence_of_slurm_has_no_word() -> None:
+    job = Job("1", "x", "PENDING", "Nodes required for job are DOWN, DRAINED or reserved")
+    assert (wait_word(job), wait_reason(job)) == ("", "Nodes that it needs are down, drained or reserved.")

@@ -94,10 +94,14 @@ def test_a_reason_for_waiting_is_a_sentence(case: Case) -> None:
 
 
 @of("slurm")
-def test_a_failed_slurm_command_has_a_fix(case: Case) -> None:
+def test_a_failed_slurm_command_has_its_words_their_meaning_and_a_fix(case: Case) -> None:
     code, _, answer = case.text.partition("\n")
     error = slurm_error("squeue", Answer(int(code.removeprefix("exit code ")), answer))
-    assert error.fix == f"{case.rule.reason} {case.rule.fix}"
+    quoted, _, meaning = error.why.partition(". ") if ". " in error.why else ("", "", "")
+    assert any(line.strip().removesuffix(".").startswith(quoted) for line in answer.split("\n"))
+    assert meaning
+    assert error.why.endswith(case.rule.reason)
+    assert error.fix == case.rule.fix
 
 
 @of("workload")

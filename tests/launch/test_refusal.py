@@ -309,6 +309,15 @@ def test_only_a_lost_conversation_does(exit_code: int, words: str, may: bool) ->
     assert may_have_been_accepted(exit_code, words) is may
 
 
+def test_an_sbatch_without_a_configuration_is_no_rejection(run: Run) -> None:
+    words = "sbatch: error: fetch_config: DNS SRV lookup failed\n"
+    words += "sbatch: fatal: Could not establish a configuration source"
+    error = explained(run, words)
+    assert (error.what, error.exit_code) == ("The job was not submitted.", 2)
+    assert "Could not establish a configuration source" in error.why
+    assert "SLURM_CONF" in error.fix
+
+
 @pytest.mark.parametrize(
     ("gpu_request", "option"),
     [

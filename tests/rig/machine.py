@@ -1,7 +1,7 @@
 """`Machine`: the login node of a rig: this machine in a separate mount, PID and host name namespace.
 
-Inside, `/home`, `/run`, `/tmp`, `/usr/local/bin` and some files below `/etc` are the rig's; everything else is this
-machine's, including the repository and its Python. Nothing outside is changed, and everything started inside ends with
+Inside, `/home`, `/run`, `/tmp`, `/usr/local/bin` and `/etc` are the rig's; everything else is this machine's, including
+the repository and its Python. Nothing outside is changed, and everything started inside ends with
 the namespace, at the latest when the process that holds the rig ends.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -39,7 +40,7 @@ shift
 exec 3<"$1" 4<"$2"  # may lie where something else is mounted in a moment
 mount --make-rshared /  # what is mounted here later shows on the nodes
 mount --bind "$root/home" /home
-for name in passwd group shadow hosts slurm; do mount --bind "$root/etc/$name" "/etc/$name"; done
+mount --bind "$root/etc" /etc
 mount --bind "$root/bin" /usr/local/bin
 mount -t tmpfs -o mode=755 rig /run
 mkdir /run/munge /run/mysqld /run/sshd /run/rig
@@ -119,9 +120,16 @@ class Machine:
 
     def prepare(self) -> None:
         """Write the files that are mounted."""
-        home = self.root / "home" / OPERATOR
-        for folder in (home, *(self.root / name for name in ("etc/slurm", "bin", "knobs", "log"))):
+        home, etc = self.root / "home" / OPERATOR, self.root / "etc"
+        for folder in (home, *(self.root / name for name in ("etc", "bin", "knobs", "log"))):
             folder.mkdir(parents=True)
+        # Linux ends the mount of a single file when this machine replaces the file below it, as adduser and apt do. The
+        # copy is repeated if a file vanishes meanwhile.
+        copy = ["cp", "--archive", "/etc/.", str(etc)]
+        until(lambda: subprocess.run(copy, check=False, capture_output=True).returncode == 0, "/etc is copied")
+        for name in ("slurm", "enroot"):
+            shutil.rmtree(etc / name, ignore_errors=True)
+        (etc / "slurm").mkdir()
         os.chown(home, OPERATOR_ID, OPERATOR_GROUP)
         home.chmod(0o755)
         lines = {

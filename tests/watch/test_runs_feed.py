@@ -349,7 +349,7 @@ def test_verbs_settle_each_cluster_until_it_does_not_answer(
         note = "No answer yet."
         runs.save(make_run(id=run_id, cluster=cluster, submission="unknown", job_ids=(), note=note, created_at=-age))
     clusters.answers["a"] = UnreachableError("No route to eos.")
-    assert [(run.id, why) for run, why in feed.settle_all()] == [("a", "No route to eos."), ("c", "No answer yet.")]
+    assert [(run.id, why) for run, why, _ in feed.settle_all()] == [("a", "No route to eos."), ("c", "No answer yet.")]
     assert clusters.settled == ["a", "c"]
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from llmb_tui.cluster.batch import TIMED_OUT, Answer
+from llmb_tui.cluster.batch import TIMED_OUT
 from llmb_tui.cluster.job import TERMINAL_STATES, Job
 from llmb_tui.cluster.quoting import shell_join
 from llmb_tui.cluster.slurm.partition import parse_count, parse_time
@@ -25,8 +25,6 @@ STORED_COLUMNS = (
 ASSOCIATIONS = 'limited 6 sacctmgr -nP show assoc user="$(id -un)" format=cluster,account,partition,qos,defaultqos'
 """Snippet for `run_batch`, whose answer covers all clusters of the site's database."""
 DEFAULT_ACCOUNT = 'limited 6 sacctmgr -nP show user "$(id -un)" format=defaultaccount'
-
-_OFF = re.compile(r"accounting storage is disabled|not running a supported accounting_storage", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +45,37 @@ def sacct(*options: str, columns: Sequence[str] = _COLUMNS, limit_s: int = LIMIT
     return f"limited {limit_s} {shell_join(command)}"
 
 
+def sacct_of_jobs(command: str, job_ids: str) -> str:
+    """Snippet for a batch that runs a `sacct` command for jobs. A site's wrapper may accept only one job at a time.
+
+    `job_ids`: shell word for their ids, separated by commas. After a failure each job is asked for until one fails.
+    """
+    return f"""\
+of_jobs() {{
+    {command} -j {job_ids} && return
+    set -- "$?"
+    case $1:{job_ids} in
+        {TIMED_OUT}:*) return "$1" ;;
+        *,*) ;;
+        *) return "$1" ;;
+    esac
+    for id in $(printf %s {job_ids} | tr , ' '); do
+        {command} -j "$id" || return
+    done
+}}
+of_jobs"""
+
+
 def stored_records(job_ids: Sequence[str], limit_s: int) -> str:
-    """Snippet for a batch that prints the stored columns of jobs, with a heading and Unix times."""
-    command = ["sacct", "-X", "-D", "-P", "-o", ",".join(STORED_COLUMNS), "-j", ",".join(job_ids)]
-    return f"({UNIX_TIMES}; limited {limit_s} {shell_join(command)})"
+    """Snippet for a batch that prints the stored columns of jobs, with headings and Unix times."""
+    command = shell_join(["sacct", "-X", "-D", "-P", "-o", ",".join(STORED_COLUMNS)])
+    return f"({UNIX_TIMES}; {sacct_of_jobs(f'limited {limit_s} {command}', shell_join([','.join(job_ids)]))})"
 
 
 def complete_records(text: str, job_ids: Sequence[str]) -> str:
     """Output lines of `stored_records`, unchanged; empty until accounting has the end of every job."""
     lines = [line for line in clean(text).splitlines() if line.count("|") >= len(STORED_COLUMNS) - 1]
+    lines = [line for number, line in enumerate(lines) if not number or line != lines[0]]
     rows = [dict(zip(STORED_COLUMNS, line.split("|"), strict=False)) for line in lines[1:]]
     ends = {row["JobID"]: row["State"].partition(" ")[0] for row in rows}
     is_complete = all(ends.get(job_id) in TERMINAL_STATES for job_id in job_ids)
@@ -107,11 +127,6 @@ def qos_of(associations: Iterable[Association], account: str = "") -> tuple[str,
     """QOS that an account may use, without duplicates; for an empty name those of all accounts."""
     allowed = (a.qos for a in associations if account in ("", a.account))
     return tuple(dict.fromkeys(name for names in allowed for name in names))
-
-
-def accounting_is_off(answer: Answer) -> bool:
-    """True if a command failed because the cluster has no accounting."""
-    return answer.exit_code != 0 and _OFF.search(answer.text) is not None
 
 
 def _cancelled_by(state: str, uid: str) -> str:

@@ -11,14 +11,15 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from llmb_tui.cluster.batch import NO_ANSWER, Answer, run_batch
+from llmb_tui.cluster.batch import NO_ANSWER, TOO_LONG, Answer, run_batch
 from llmb_tui.cluster.failures import DeadlineError
-from llmb_tui.cluster.job import ENDED_UNHEARD, Job, OwnJob
+from llmb_tui.cluster.job import ENDED_UNHEARD, LEFT_QUEUE, NO_ACCOUNTING, Job, OwnJob
+from llmb_tui.cluster.link import LONGEST_ANSWER, answer_too_long
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.quoting import one_line, shell_join
 from llmb_tui.cluster.session import Session
-from llmb_tui.cluster.slurm.accounting import accounting_is_off, parse_sacct, sacct, unless_it_hangs
-from llmb_tui.cluster.slurm.errors import AccountingError, silence, slurm_error
+from llmb_tui.cluster.slurm.accounting import parse_sacct, sacct, sacct_of_jobs, unless_it_hangs
+from llmb_tui.cluster.slurm.errors import AccountingError, accounting_is_closed, silence, slurm_error
 from llmb_tui.cluster.slurm.partition import SINFO_FORMAT, NodeGroup, Partition, parse_partitions, sinfo
 from llmb_tui.cluster.slurm.queue import LIMIT_S, SEPARATOR, UNIX_TIMES, parse_squeue, rows, squeue, unix_time
 from llmb_tui.language.redact import server_words
@@ -37,6 +38,18 @@ ONE_DEADLINE_S = LIMIT_S + 5.0
 ENDED_WITHIN_S = 8
 """Time limit for accounting of jobs that are given by id, seconds."""
 _DAYS_BACK = 8
+# The login node's memory is not for a program that prints without end: without the last line the output was cut.
+_QUEUE = """\
+queue=$({{ {squeue}; printf '\\n= %s' "$?"; }} | head -c {most})
+if [ "${{#queue}}" -gt {almost} ]; then queue=''; fi  # dash takes seconds to search so much
+end='
+= '
+case $queue in
+    *"$end"[0-9]*) rc=${{queue##*"$end"}} queue=${{queue%"$end"*}} ;;
+    *) rc={too_long} queue='' ;;
+esac
+printf '%s\\n' "$queue"
+(exit "$rc")"""
 # Columns of an `OwnJob`. The name is last, because it may contain anything.
 OWN_QUEUED = "JobID SubmitTime WorkDir Command Name".split()
 OWN_ENDED = "JobIDRaw Submit WorkDir JobName".split()
@@ -76,9 +89,10 @@ def own_jobs(session: Session, since: float) -> tuple[OwnJob, ...]:
         "sacct": f'[ "$rc_squeue" -ne 0 ] || ({UNIX_TIMES}; {unless_it_hangs(ended)})',
     }
     answers = ask(session, commands)
-    for program, answer in answers.items():
-        if answer.exit_code != 0 and not (program == "sacct" and accounting_is_off(answer)):
-            raise slurm_error(program, answer)
+    if answers["squeue"].exit_code != 0:
+        raise slurm_error("squeue", answers["squeue"])
+    if answers["sacct"].exit_code != 0 and not accounting_is_closed(answers["sacct"]):
+        raise AccountingError(answers["sacct"], {})
     ended_jobs = parse_own_jobs(answers["sacct"].text, OWN_ENDED)
     queued_jobs = parse_own_jobs(answers["squeue"].text, OWN_QUEUED)
     jobs = {job.id: job for job in (*ended_jobs, *queued_jobs)}
@@ -113,6 +127,7 @@ def slurm_version(session: Session, prompter: Prompter | None = None) -> Version
 def read_jobs(answers: Mapping[str, Answer], needed: Iterable[str] = ()) -> dict[str, Job]:
     """Parse the answers of `squeue` and `sacct` to jobs by id.
 
+    A `needed` job that is not in the queue has the state LEFT_QUEUE if the user cannot query accounting.
     Raises SlurmError if squeue failed, AccountingError if accounting failed unless all `needed` ids are queued.
     """
     squeue, ended = answers["squeue"], answers["sacct"]
@@ -125,7 +140,9 @@ def read_jobs(answers: Mapping[str, Answer], needed: Iterable[str] = ()) -> dict
         accounted = {
             job.id: job if job.finished else replace(job, reason=ENDED_UNHEARD) for job in parse_sacct(ended.text, uid)
         }
-    elif not accounting_is_off(ended) and not (needed and all(job_id in queued for job_id in needed)):
+    elif accounting_is_closed(ended):
+        accounted = {job_id: Job(job_id, "", LEFT_QUEUE, NO_ACCOUNTING) for job_id in needed}
+    elif not (needed and all(job_id in queued for job_id in needed)):
         raise AccountingError(ended, queued)
     return {**accounted, **{job_id: _join(job, accounted.get(job_id)) for job_id, job in queued.items()}}
 
@@ -168,10 +185,10 @@ ended=$({{ printf '%s\\n' {shell_join(job_ids)} ''; printf '%s\\n' "$queue"; }} 
 NF > 2 && ($2 == "PENDING" || $2 == "RUNNING") {{ goes_on[$1] = 1 }}
 END {{ for (at = 1; at <= count; at++) if (!(ids[at] in goes_on)) {{ printf "%s%s", comma, ids[at]; comma = "," }} }}
 ') || ended={shell_join([",".join(job_ids)])}"""
-    of_these = f'{sacct("-j", limit_s=ENDED_WITHIN_S)} "$ended"'
+    of_these = sacct_of_jobs(sacct(limit_s=ENDED_WITHIN_S), '"$ended"')
     return {
-        "squeue": f"queue=$({squeue()}); rc=$?; printf '%s\\n' \"$queue\"; (exit $rc)",
-        "sacct": f'{choose}\n[ "$rc_squeue" -ne 0 ] || [ -z "$ended" ] || {of_these}',
+        "squeue": _QUEUE.format(squeue=squeue(), most=LONGEST_ANSWER, almost=LONGEST_ANSWER - 4096, too_long=TOO_LONG),
+        "sacct": f'{choose}\n[ "$rc_squeue" -ne 0 ] || [ -z "$ended" ] || {{ {of_these}; }}',
         "owner": "id -u",
     }
 
@@ -185,11 +202,18 @@ def run_program(session: Session, program: str, command: str) -> str:
 
 
 def ask(session: Session, commands: Mapping[str, str]) -> dict[str, Answer]:
-    """Run several commands in one call. Raises SlurmError if no answer comes in time."""
+    """Run several commands in one call.
+
+    Raises SlurmError if no answer comes in time, AnswerTooLongError for a program that prints without end.
+    """
     try:
-        return run_batch(session, commands, _DEADLINE_S)
+        answers = run_batch(session, commands, _DEADLINE_S)
     except DeadlineError as late:
-        raise silence("Slurm", "Its controller or its accounting (slurmdbd) hangs or is overloaded.") from late
+        raise silence("Slurm") from late
+    for program, answer in answers.items():
+        if answer.exit_code == TOO_LONG:
+            raise answer_too_long([program], session.profile.host)
+    return answers
 
 
 def _join(queued: Job, ended: Job | None) -> Job:

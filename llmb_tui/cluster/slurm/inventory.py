@@ -14,17 +14,15 @@ from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.accounting import (
     ASSOCIATIONS,
     DEFAULT_ACCOUNT,
-    accounting_is_off,
     accounts_of,
     parse_associations,
     qos_of,
 )
-from llmb_tui.cluster.slurm.errors import SlurmError, slurm_error
+from llmb_tui.cluster.slurm.errors import slurm_error
 from llmb_tui.cluster.slurm.partition import SINFO_FORMAT, Partition, parse_partitions, sinfo
 from llmb_tui.cluster.slurm.profile import LOCAL, GpuRequest, SlurmProfile
 from llmb_tui.cluster.validation import PATH, matches
 from llmb_tui.errors import LlmbError
-from llmb_tui.language.redact import server_words
 from llmb_tui.language.text import clean_line
 
 _DEADLINE_S = 45.0
@@ -118,12 +116,8 @@ def read_inventory(session: Session) -> ClusterInventory:
 
 def parse_inventory(answers: dict[str, Answer]) -> ClusterInventory:
     """Parse the answers to the commands of `read_inventory`. Raises SlurmError."""
-    if answers["ping"].exit_code == 127:
-        raise slurm_error("scontrol ping", answers["ping"])
     if answers["ping"].exit_code != 0:
-        words = server_words(answers["ping"].text) or "`scontrol ping` did not answer in time."
-        fix = "It is down, or hangs; running jobs continue. Wait a minute, or ask the cluster's administrators."
-        raise SlurmError("Slurm's controller does not answer.", words, fix)
+        raise slurm_error("scontrol ping", answers["ping"])
     if answers["nodes"].exit_code != 0:
         raise slurm_error("sinfo", answers["nodes"])
     config = parse_config(answers["config"].text)
@@ -190,7 +184,7 @@ def fitting_request(partitions: tuple[Partition, ...], config: Mapping[str, str]
 
 
 def _text_if_successful(answer: Answer) -> str:
-    return answer.text if answer.exit_code == 0 and not accounting_is_off(answer) else ""
+    return answer.text if answer.exit_code == 0 else ""
 
 
 def _directories(text: str) -> tuple[Directory, ...]:

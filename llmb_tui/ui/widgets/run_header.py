@@ -7,7 +7,7 @@ import time
 from textual.content import Content
 from textual.reactive import reactive
 
-from llmb_tui.cluster.job_words import pending_reason
+from llmb_tui.cluster.job_words import wait_reason
 from llmb_tui.errors import LlmbError
 from llmb_tui.language.instants import local_time
 from llmb_tui.language.labels import run_label
@@ -77,7 +77,7 @@ def job_text(run: Run, state: RunState) -> Content:
         if job.finished and job.exit_code:
             parts.append(line(f"exit {job.exit_code}"))
         if job.reason:
-            parts.append(line(pending_reason(job.reason) if job.waiting else job.reason))
+            parts.append(line(wait_reason(job) if job.waiting else job.reason))
     parts += [line(f"{words.job} {other.id} {other.state}") for other in state.others]
     if not run.results:
         parts.append(line((PROCEDURES[run.procedure].title, MUTED)))

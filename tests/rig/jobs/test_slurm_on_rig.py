@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from llmb_tui.cluster.cluster import CancelUnconfirmedError
-from llmb_tui.cluster.job import Job
+from llmb_tui.cluster.job import LEFT_QUEUE, Job
 from llmb_tui.cluster.slurm.accounting import DEFAULT_ACCOUNT
 from llmb_tui.cluster.slurm.client import find_jobs, own_jobs, partitions
 from llmb_tui.cluster.slurm.errors import AccountingError, SlurmError
@@ -233,7 +233,8 @@ def test_a_cluster_without_accounting(site_without_accounting: Site) -> None:
     job_id = submitted(site, "-J", "quiet", script="#!/bin/sh\nexit 4\n")
     job = in_state(site, job_id, lambda job: job.finished)
     assert (job.state, job.exit_code) == ("FAILED", "4:0")
-    assert site.session.query_jobs([job_id, "999999"]).keys() == {job_id}
+    states = {key: job.state for key, job in site.session.query_jobs([job_id, "999999"]).items()}
+    assert states == {job_id: "FAILED", "999999": LEFT_QUEUE}
     assert job_id in [job.id for job in find_jobs(site.session, "quiet")]
 
 
