@@ -37,7 +37,7 @@ class ResultGroup:
     title: str
     runs: tuple[RunResult, ...]
     """Runs, newest first."""
-    apart: str = ""
+    distinction: str = ""
     """Difference from a group with the same title."""
 
     @property
@@ -88,7 +88,6 @@ class ResultGroup:
 
     @property
     def worst(self) -> VerdictResult | None:
-        """The worst of its verdicts."""
         return next((result for result in _WORST_FIRST if self.verdicts[result]), None)
 
     @cached_property
@@ -187,7 +186,7 @@ def _told_apart(groups: Sequence[ResultGroup]) -> list[ResultGroup]:
         if len(same) > 1
         for entry, words in zip(same, distinctions([member.first for member in same]), strict=True)
     }
-    return [replace(entry, apart=distinctions_by_key.get(entry.key, "")) for entry in groups]
+    return [replace(entry, distinction=distinctions_by_key.get(entry.key, "")) for entry in groups]
 
 
 def _has(result: RunResult, words: Sequence[str], note: Note) -> bool:

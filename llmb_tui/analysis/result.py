@@ -130,7 +130,6 @@ class RunResult:
 
     @property
     def id(self) -> str:
-        """Run id."""
         return self.record.run.id
 
     @property

@@ -72,7 +72,7 @@ class UpstreamResult:
         return (summary.stdev or 0.0) if self.is_sample else summary.population_stdev
 
 
-def counts_as_log(name: str) -> bool:
+def is_parsed_log(name: str) -> bool:
     """Whether parse_train_timing reads a file of this name."""
     return name.endswith(".out") and not any(word in name for word in _NOT_PARSED)
 

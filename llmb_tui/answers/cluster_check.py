@@ -21,7 +21,6 @@ _CHECK: tuple[Column, ...] = (
 
 
 def cluster_check(cluster: str, report: Preflight) -> Answer:
-    """The checks of a cluster."""
     return Answer(
         f"Check of {cluster}",
         lambda: tuple(_blocks(cluster, report)),

@@ -62,7 +62,6 @@ def removal_question(cluster: str, items: Sequence[InstallItem]) -> str:
 
 
 def removal(cluster: str, outcome: Removal) -> Answer:
-    """The outcome of a removal."""
     document = {"removed": list(outcome.removed), "kept": dict(outcome.kept), "left": outcome.left or None}
     return Answer(
         f"Removal from {cluster}", lambda: _outcome_blocks(cluster, outcome), lambda: {"cluster": cluster, **document}

@@ -29,7 +29,7 @@ def _blocks(value: Explanation) -> Iterator[Block]:
     )
     for number, cause in enumerate(value.causes, 1):
         yield Section(f"{number}. {capital(cause.what)}", tuple(_cause_blocks(cause)))
-    notes = []
+    notes = [*value.notes]
     if not value.steps and value.stage == "training":
         notes.append(f"No line of a training step was found. {known_formats()}")
     elif value.steps and not value.has_times:
@@ -39,7 +39,7 @@ def _blocks(value: Explanation) -> Iterator[Block]:
     if value.causes:
         return
     if value.whole:
-        yield Text("The training reached its last step: nothing failed.")
+        yield Text(f"The training reached its last step{'' if value.notes else ': nothing failed'}.")
         return
     yield Text("The cause is unknown: no words of a known failure were found after the newest step.")
     if value.last_lines:
@@ -72,5 +72,6 @@ def _document(value: Explanation) -> dict[str, Any]:
             }
             for cause in value.causes
         ],
+        "notes": list(value.notes),
         "last_lines": list(value.last_lines),
     }

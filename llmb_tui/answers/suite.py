@@ -53,7 +53,7 @@ def _cost(plan: SuitePlan) -> Facts:
         Fact("cost", f"{cost_words(plan.gpu_hours)}; at most {gpu_hours(plan.most_gpu_hours)} by the time limits"),
         Fact(NO_ESTIMATE, unknown),
         Fact("training", f"{duration(plan.serial_s)} in sequence{parallel}; plus queue and start-up"),
-        Fact("submission", plan.suite.conduct),
+        Fact("submission", plan.suite.submission_words),
     )
 
 

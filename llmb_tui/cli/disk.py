@@ -11,7 +11,7 @@ from llmb_tui.answers.table import Table
 from llmb_tui.cli.output import print_block, print_status, write
 from llmb_tui.cli.user import require_changes, require_confirmation, terminal_prompter, user_services
 from llmb_tui.cluster.session import Session
-from llmb_tui.cluster_files.housekeeping import InstallItem, chosen, install_items, measured, remove
+from llmb_tui.cluster_files.housekeeping import InstallItem, install_items, measure_items, remove, select_items
 from llmb_tui.cluster_files.prune import held_by_suites, loaded_by_suites
 from llmb_tui.errors import LlmbError
 from llmb_tui.services import Services
@@ -27,8 +27,11 @@ def disk_verb(arguments: argparse.Namespace) -> int:
     session = services.clusters.login_node(arguments.cluster)
     items, more = _list_items(services, session)
     if arguments.remove:
-        return _remove(services, arguments, measured(session, chosen(items, arguments.remove), print_status))
-    write(disk(arguments.cluster, session.profile.install_dir, measured(session, items, print_status), more), arguments)
+        return _remove(services, arguments, measure_items(session, select_items(items, arguments.remove), print_status))
+    write(
+        disk(arguments.cluster, session.profile.install_dir, measure_items(session, items, print_status), more),
+        arguments,
+    )
     return 0
 
 
@@ -47,6 +50,6 @@ def _remove(services: Services, arguments: argparse.Namespace, items: Sequence[I
     session = services.clusters.login_node(arguments.cluster)
     # Measuring and the user's answer take minutes, in which a run may have begun to use one of the items.
     current, _ = _list_items(services, session)
-    outcome = remove(session, chosen(current, [item.path for item in items]), print_status)
+    outcome = remove(session, select_items(current, [item.path for item in items]), print_status)
     write(removal(arguments.cluster, outcome), arguments)
     return 2 if outcome.kept or outcome.left else 0

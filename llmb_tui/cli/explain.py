@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 from llmb_tui.answers.explanation import explanation
 from llmb_tui.cli.output import write
@@ -13,6 +14,7 @@ from llmb_tui.errors import LlmbError
 from llmb_tui.language.text import clean_line
 from llmb_tui.launch.run import Run
 from llmb_tui.services import Services
+from llmb_tui.watch.compressed import open_log
 from llmb_tui.watch.explanation import Explanation, explain_log
 from llmb_tui.watch.failure import job_cause
 from llmb_tui.watch.log_reader import unreadable
@@ -29,7 +31,7 @@ def explain_verb(arguments: argparse.Namespace) -> int:
         value = _of_run(services, services.runs.load(name), arguments)
     else:
         try:
-            with open(name, "rb") as file:
+            with open_log(Path(name)) as file:
                 value = explain_log(file, clean_line(name), arguments.stage)
         except OSError as error:
             raise unreadable(clean_line(name), error) from error

@@ -34,7 +34,7 @@ def llmb_verb(arguments: argparse.Namespace) -> int:
     survey = find_installs(session, profile.install_dir)
     jobs = list_runs(session, [install.root for install in survey.installs])
     runs = importable_runs(services.catalog, services.runs, profile.name, jobs)
-    for error in survey.troubles:
+    for error in survey.errors:
         print_status(f"llmb-tui: ignored: {error}")
     write(llmb(services.catalog, profile.name, survey.installs, runs, time.time()), arguments)
     return 0

@@ -18,11 +18,14 @@ from llmb_tui.language.states import state_label
 from llmb_tui.language.text import clean
 from llmb_tui.launch.run import Run
 from llmb_tui.services import Services
+from llmb_tui.watch.compressed import is_compressed, open_log
 from llmb_tui.watch.line_reader import CopiesReader, LineReader
+from llmb_tui.watch.lines import LineSplitter
 from llmb_tui.watch.logcopy import copies, is_removed
 from llmb_tui.watch.report import label_of
 from llmb_tui.watch.state import ENDED, RunState
 
+_PIECE = 1 << 18
 _POLL_S = 0.5
 """Interval at which a followed file is read, seconds."""
 
@@ -133,6 +136,9 @@ def _file_lines(path: Path, *, follow: bool = False) -> Iterator[str]:
     """Lines of a file. Raises LlmbError if it cannot be read to its end."""
     reader = LineReader(path)
     try:
+        if is_compressed(path):  # such a file does not grow
+            yield from _unpacked_lines(path)
+            return
         yield from reader.new()
         while follow:
             time.sleep(_POLL_S)
@@ -142,6 +148,16 @@ def _file_lines(path: Path, *, follow: bool = False) -> Iterator[str]:
         raise error_with_remedy(error, "read", path) or LlmbError(
             f"{path} cannot be read.", f"{error.strerror}.", "Check its file system, and try again."
         ) from error
+
+
+def _unpacked_lines(path: Path) -> Iterator[str]:
+    """Lines of a compressed file. Raises OSError."""
+    splitter = LineSplitter()
+    with open_log(path) as file:
+        while data := file.read(_PIECE):
+            yield from splitter.feed(data)
+    if splitter.rest:
+        yield splitter.rest
 
 
 def existing_path(name: str) -> Path | None:

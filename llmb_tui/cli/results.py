@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, BinaryIO
 
 from llmb_tui.analysis.document import log_document, run_result, upstream_document
-from llmb_tui.analysis.upstream_rules import Rule, UpstreamResult, counts_as_log, llmb_run, parse_train_timing
+from llmb_tui.analysis.upstream_rules import Rule, UpstreamResult, is_parsed_log, llmb_run, parse_train_timing
 from llmb_tui.answers.result import results
 from llmb_tui.cli.flags import selection_mapping
 from llmb_tui.cli.logs import existing_path
@@ -29,7 +29,7 @@ from llmb_tui.watch.log_formats.registry import LOG_FORMATS
 from llmb_tui.watch.log_reader import UnreadableLogError, unreadable
 from llmb_tui.watch.report import document
 from llmb_tui.watch.state import ENDED, RunState
-from llmb_tui.watch.training_log import TrainingLog, newest_of_jobs, trains
+from llmb_tui.watch.training_log import TrainingLog, is_training_log, newest_of_jobs
 
 _WORST_FIRST = (2, 4, 3, 0)
 """Exit codes in order of priority: the verb returns the first one that a run has."""
@@ -127,7 +127,11 @@ class _Results:
             print_status(f"llmb-tui: {message}")
             yield None, 2
         by_script = self._rule == "parse_train_timing"
-        counted = logs if single else [log for log in logs if (counts_as_log if by_script else trains)(log.file_name)]
+        counted = (
+            logs
+            if single
+            else [log for log in logs if (is_parsed_log if by_script else is_training_log)(log.file_name)]
+        )
         if not counted:
             print_status(f"{name} has no training log (`*.out`).")
         newest = [(log, ()) for log in counted] if by_script or single else newest_of_jobs(counted)

@@ -41,7 +41,7 @@ def jobs_verb(arguments: argparse.Namespace) -> int:
         what = "`jobs` takes --yes and --older-than only with --prune."
         raise LlmbError(what, "Without --prune it removes nothing.", exit_code=1)
     cache = RunCache(services.places.runs_done, services.places.runs, services.settings.verdict.threshold)
-    feed, services.runs.passed_over = services.feed, frozenset(cache.done)
+    feed, services.runs.skipped_ids = services.feed, frozenset(cache.done)
     for run, why in feed.settle_all(terminal_prompter()):
         print_unknown_submission(run, why)
     for cluster, error in feed.poll(terminal_prompter()).items():

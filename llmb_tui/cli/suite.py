@@ -66,7 +66,7 @@ def _plan(services: Services, arguments: argparse.Namespace) -> int:
 def _submit(services: Services, arguments: argparse.Namespace) -> int:
     """Submit a suite, or continue an unfinished one."""
     suite, _ = _requested_suite(services, arguments)
-    suite = suite.anew if arguments.new else suite
+    suite = suite.as_new if arguments.new else suite
     require_changes(services, suite.cluster)
     unfinished = suite if suite.id else services.suites.unfinished(suite, new=arguments.new)
     plan = services.suites.plan(unfinished or suite)
@@ -121,7 +121,7 @@ def _watch(services: Services, arguments: argparse.Namespace) -> int:
     if arguments.once:
         if not ended:
             services.feed.poll()
-            lost = _print_lost(suite, runner.read_logs(suite.id, going_too=True).note, lost) or lost
+            lost = _print_lost(suite, runner.read_logs(suite.id, include_active=True).note, lost) or lost
         progress = runner.progress(suite.id)
         write(submitted_suite(progress), arguments)
         return _exit_code(progress, lost, strict=arguments.strict)
@@ -129,7 +129,7 @@ def _watch(services: Services, arguments: argparse.Namespace) -> int:
     try:
         while True:
             changed.clear()
-            lost = "" if ended else _print_lost(suite, runner.read_logs(suite.id, going_too=True).note, lost)
+            lost = "" if ended else _print_lost(suite, runner.read_logs(suite.id, include_active=True).note, lost)
             progress = runner.progress(suite.id)
             line = progress_document(progress) if arguments.json else progress.words
             if line != last:
@@ -299,7 +299,7 @@ def _find_suite(services: Services, arguments: argparse.Namespace) -> Suite:
     requested, _ = _requested_suite(services, arguments)
     suite = services.suites.submitted(requested)
     if suite.digest != requested.digest:
-        options = f"was submitted with other content or options ({suite.conduct})"
+        options = f"was submitted with other content or options ({suite.submission_words})"
         print_status(f"Only the name matches: suite {suite.id}, {suite.name}, {options}.")
     return suite
 

@@ -79,7 +79,7 @@ class Cluster(Protocol):
     def close(self) -> None:
         """Close the connections for good."""
 
-    def look(self, job_ids: Sequence[str]) -> dict[str, Job]:
+    def query_jobs(self, job_ids: Sequence[str]) -> dict[str, Job]:
         """Read the state of these jobs from the scheduler, by id; a job that it does not know is absent.
 
         Raises PartialAnswerError if it answers only for jobs that have not ended, SchedulerError if it does not answer.

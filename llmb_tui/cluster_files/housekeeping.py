@@ -75,7 +75,7 @@ class BelongingsListing:
     """Number of items missing in `things`: they have foreign names, are behind a link, or exceed the limit."""
     queued: tuple[str, ...] = ()
     """The user's waiting or running jobs."""
-    silent: str = ""
+    unknown_jobs: str = ""
     """Reason why the jobs are unknown."""
     held: Mapping[str, str] = field(default_factory=dict)
     """Reasons why files of runs stay, by run id."""
@@ -119,7 +119,7 @@ def install_items(
         silent = f"Slurm does not report which jobs are active. {error.what}"
     to_load = _to_load(to_load, runs)
     real = _real_paths(session, (listing.install, *to_load)) if to_load else {}
-    listing = replace(listing, held=held, to_load=to_load, real=real, queued=queued, silent=silent)
+    listing = replace(listing, held=held, to_load=to_load, real=real, queued=queued, unknown_jobs=silent)
     return judged(listing, runs, session.profile.name), listing.more
 
 
@@ -148,7 +148,7 @@ def judged(listing: BelongingsListing, runs: Sequence[Run], cluster: str) -> tup
             (bool(listing.installing), f"An install is in progress: {', '.join(listing.installing)}."),
         ]
         if kind != "trash":
-            reasons.append((bool(listing.silent), listing.silent))
+            reasons.append((bool(listing.unknown_jobs), listing.unknown_jobs))
         if kind in _OF_RUNS:
             reasons.append(
                 (not owners, "It belongs to no run that this machine remembers, and may belong to another machine.")
@@ -170,7 +170,7 @@ def judged(listing: BelongingsListing, runs: Sequence[Run], cluster: str) -> tup
     return _with_what_they_hold(items)
 
 
-def measured(
+def measure_items(
     session: Session, things: Sequence[InstallItem], tell: Callable[[str], None] = lambda _: None
 ) -> tuple[InstallItem, ...]:
     """The items with sizes, as far as they can be measured within two or three minutes; `tell` gets progress messages.
@@ -205,7 +205,7 @@ def total_size(things: Sequence[InstallItem]) -> str:
     return f"{total} or more" if any(thing.size is None for thing in tops) else total
 
 
-def chosen(things: Sequence[InstallItem], names: Iterable[str]) -> tuple[InstallItem, ...]:
+def select_items(things: Sequence[InstallItem], names: Iterable[str]) -> tuple[InstallItem, ...]:
     """Items with these names: a path below the install directory, the id of a run, or `trash`. Each is listed once.
 
     Raises LlmbError (exit code 1) for an unknown name, and for an item that must stay.
@@ -336,7 +336,6 @@ def _is_called(thing: InstallItem, name: str) -> bool:
 
 
 def _below(path: str, top: str) -> bool:
-    """Whether a path is `top` or below it."""
     return path == top or path.startswith(f"{top}/")
 
 

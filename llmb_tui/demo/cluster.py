@@ -44,9 +44,6 @@ class DemoCluster(DemoSite):
         path = f"{self.root / 'bin'}:{SYSTEM_PATH}"
         home = self.root / "home"
         environment = {"HOME": str(home), "LOGNAME": user, "PATH": path, "SHELL": "/bin/sh", "USER": user}
-        # The folder for unpacking images has as much simulated space as the folder that keeps them.
-        environment["ENROOT_TEMP_PATH"] = str(self.root / "shared")
-        environment["ENROOT_SYSCONF_PATH"] = str(self.root / "enroot")
         self.server = Server(host_key, Account(user, user_key, home, environment, self.banner))
         self.server.start()
         known_hosts = paramiko.HostKeys()
@@ -103,11 +100,15 @@ class DemoCluster(DemoSite):
 
     def _write_commands(self) -> None:
         start = [sys.executable, "-S", "-E", command.__file__, str(self.root / "slurm")]
+        # The folder for unpacking images has as much simulated space as the folder that keeps them.
+        folders = {"site": self.root / "enroot", "temp": self.root / "shared"}
+        config = enroot.CONFIG.format_map({name: shlex.quote(str(path)) for name, path in folders.items()})
         for folder, names in command.FOLDERS.items():
             (self.root / folder).mkdir(mode=0o700, exist_ok=True)
             for name in names:
                 path = self.root / folder / name
-                path.write_text(f'#!/bin/sh\nexec {shlex.join([*start, name])} "$@"\n')
+                first = config if name == "enroot" else ""
+                path.write_text(f'#!/bin/sh\n{first}exec {shlex.join([*start, name])} "$@"\n')
                 path.chmod(0o700)
         # A shell skips a program on the PATH that it may not run, and would find this machine's own Slurm, if any.
         if not os.access(self.root / "bin" / "sbatch", os.X_OK):

@@ -23,6 +23,13 @@ SETTINGS = {
     "hooks.d/50-slurm-pytorch.sh": "# Simulated cluster: containers are simulated, too, so nothing runs this hook\n",
 }
 """Settings of a site that follows NVIDIA's README, for the cluster's checks: file and text."""
+CONFIG = """\
+# -- BEGIN CONFIG --
+export ENROOT_SYSCONF_PATH={site} ENROOT_TEMP_PATH={temp} ENROOT_CONFIG_PATH="$HOME/.config/enroot"
+while read -r name value; do export "$name=$value"; done <{site}/enroot.conf
+# -- END CONFIG --
+"""
+"""First lines of the program, which read its configuration. The cluster's checks run them, as on a real cluster."""
 
 _QUERIES = """\
 [INFO] Simulated cluster: nothing is downloaded, the image file is empty
@@ -57,6 +64,7 @@ def write_settings(folder: Path) -> None:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
+        path.chmod(0o755)  # Enroot runs only hooks that are executable
 
 
 def _find(image: re.Match[str]) -> None:

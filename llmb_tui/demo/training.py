@@ -59,8 +59,6 @@ class Training:
 
 @dataclass(frozen=True)
 class CompletedStep:
-    """One completed step."""
-
     index: int
     seconds: float
     loss: float

@@ -79,7 +79,6 @@ class RuleFile:
     """Replacements of matched values, by name of the group."""
 
     def of(self, stage: FailureStage) -> tuple[Rule, ...]:
-        """The rules of one stage."""
         rules: tuple[Rule, ...] = getattr(self, stage)
         return rules
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from string import Formatter
 
+from llmb_tui.diagnosis.literals import required_literal
 from llmb_tui.diagnosis.rule import WEIGHTS, Diagnosis, FailureStage, Rule
 from llmb_tui.language.text import clean_line
 
@@ -24,6 +25,9 @@ class Matcher:
         self._say = say
         flags = re.MULTILINE if stage in ("any", "training") else 0  # their texts are records of several lines
         self._patterns = [re.compile(pattern, flags) for pattern in rule.patterns]
+        literals = [required_literal(pattern) for pattern in rule.patterns]
+        self.literals = tuple(literals) if literals and all(literals) else rule.words
+        """Each matching text contains one of these; empty if no such texts are known."""
 
     def groups(self, text: str) -> Mapping[str, str] | None:
         """Texts of the pattern's groups, as they are shown; None if the text does not match."""
@@ -80,6 +84,9 @@ class RuleSet:
 
     def __init__(self, matchers: Iterable[Matcher]) -> None:
         self._matchers = tuple(matchers)
+        numbered = list(enumerate(self._matchers))
+        self._literals = [(literal, order) for order, matcher in numbered for literal in matcher.literals]
+        self._always = [order for order, matcher in numbered if not matcher.literals]
         failures = [matcher.rule for matcher in self._matchers if not matcher.rule.harmless]
         self.search_words = _shortest(word for rule in failures for word in rule.words)
         """If all rules have words, each matching line contains one of these. Searching megabytes for words is much
@@ -90,7 +97,8 @@ class RuleSet:
 
     def match(self, text: str) -> Match | None:
         """The first rule that matches a clean text; None also for a harmless line."""
-        for order, matcher in enumerate(self._matchers):
+        for order in sorted({*self._always, *[order for literal, order in self._literals if literal in text]}):
+            matcher = self._matchers[order]
             if (groups := matcher.groups(text)) is not None:
                 return None if matcher.rule.harmless else Match(matcher.rule, text, order, groups, matcher.name)
         return None

@@ -31,7 +31,6 @@ def use_own_rules(directory: Path, on_problem: Callable[[RuleError], None] = lam
 
 
 def rules(stage: FailureStage) -> RuleSet:
-    """The rules of one stage."""
     return _active_rules(stage)
 
 

@@ -96,7 +96,6 @@ class Manifest:
         return json.dumps(asdict(self), indent=1).encode() + b"\n"
 
     def sealed(self) -> Manifest:
-        """The manifest with its seal."""
         return replace(self, seal=hashlib.sha256(replace(self, seal="").text).hexdigest())
 
 

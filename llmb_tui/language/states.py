@@ -76,6 +76,9 @@ def state_label(state: RunStateName) -> Label:  # noqa: PLR0911 - one return for
             return Label("cancelled", "■", "quiet")
 
 
+FAILING = Label("failing", "✗", "bad")
+"""Label of an active run whose log has an error that ends it. Its state stays that of its stage until the job ends."""
+
 RowStanding = Literal["not sent", "unknown", "waiting", "running", "done", "refused", "failed", "cancelled"]
 """State of a suite's row. `unknown`: it may have a job, or the files of its run cannot be read. `waiting`: in the
 queue. `done`: it ran to its end. `refused`: it has no job, and is submitted again with the suite. `failed`: it ended
@@ -99,7 +102,6 @@ VerdictResult = Literal["PASS", "WARN", "FAIL"]
 
 
 def verdict_label(result: VerdictResult) -> Label:
-    """Label of a verdict."""
     match result:
         case "PASS":
             return Label(result, "✓", "good")
@@ -279,7 +281,6 @@ NodeState = Literal["suspected", "unremarkable", "not enough runs", "not told ap
 
 
 def node_label(state: NodeState) -> Label:
-    """Label of a node."""
     match state:
         case "suspected":
             return Label("suspected", "✗", "bad")

@@ -62,7 +62,7 @@ class Delivery(Protocol):
         A lost request is sent again only if at most one of the two can take effect.
         """
 
-    def look(self, *, withdraw: bool) -> Outcome:
+    def look_up(self, *, withdraw: bool) -> Outcome:
         """Look up the outcome. With `withdraw`, a submission that has not started never will. Raises like `answer`."""
 
     def refusal(self, run: Run) -> LlmbError:

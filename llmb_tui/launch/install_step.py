@@ -29,7 +29,8 @@ class StepJob:
     """Settings of a step that runs as a job."""
 
     command: str
-    """Program that the step needs; the step runs as a job if the login node lacks it, or always if this is empty."""
+    """Program that the step needs, with a verb `version`. The step runs as a job if this verb fails on the login node,
+    or always if this is empty."""
     options: tuple[str, ...]
     """Options for sbatch."""
 

@@ -124,7 +124,7 @@ class LoginNodeDelivery(ABC):
         """Wait until the outcome is known or the time is up; meanwhile the session reconnects if needed."""
         return self._outcome(self._wait(self._started, on_progress))
 
-    def look(self, *, withdraw: bool) -> Outcome:
+    def look_up(self, *, withdraw: bool) -> Outcome:
         """The outcome by the traces on the cluster."""
         return self._outcome(self._probe("withdraw" if withdraw else "look"))
 

@@ -47,7 +47,7 @@ class Runs:
         self.directory = places.runs
         """Directory with a folder for each run."""
         self._reading = threading.Lock()
-        self.passed_over: Container[str] = ()
+        self.skipped_ids: Container[str] = ()
         """Ids that listings leave out, because the caller knows these runs already."""
         self._cache: dict[str, tuple[_Stamp, Run | LlmbError]] = {}
 
@@ -111,8 +111,8 @@ class Runs:
         """Readable runs and errors, by one look at the folders."""
         entries = self._load_all()
         runs = [run for run in entries if isinstance(run, Run)]
-        troubles = tuple(error for error in entries if isinstance(error, LlmbError))
-        return tuple(sorted(runs, key=lambda run: run.created_at, reverse=True)), troubles
+        errors = tuple(error for error in entries if isinstance(error, LlmbError))
+        return tuple(sorted(runs, key=lambda run: run.created_at, reverse=True)), errors
 
     def save_states(self, run: Run, jobs: Sequence[Job]) -> Run | None:
         """Save changed job states of a run, unless another thread or process here is working on the run.
@@ -174,7 +174,7 @@ class Runs:
 
     def _folders(self) -> list[str]:
         try:
-            return [entry.path for entry in os.scandir(self.directory) if entry.name not in self.passed_over]
+            return [entry.path for entry in os.scandir(self.directory) if entry.name not in self.skipped_ids]
         except FileNotFoundError:
             return []
         except OSError as error:

@@ -79,7 +79,7 @@ def _submit(  # noqa: PLR0913, PLR0917 - as above
         if run.submission == "intended":
             run = submission.send(script, stored=stored)
         elif run.submission == "unknown":
-            run = submission.settle_by(lambda: submission.delivery.look(withdraw=False))
+            run = submission.settle_by(lambda: submission.delivery.look_up(withdraw=False))
     if run.submission == "refused":
         raise submission.delivery.refusal(run)
     if run.submission == "withdrawn":
@@ -156,7 +156,7 @@ def reconcile(cluster: Cluster, runs: Runs, journal: Journal, run: Run) -> Run:
         if not mine or run.submission != "unknown":
             return run
         submission = _Submission(cluster, runs, journal, run)
-        return submission.settle(submission.delivery.look(withdraw=not cluster.read_only))
+        return submission.settle(submission.delivery.look_up(withdraw=not cluster.read_only))
 
 
 class _Submission:
@@ -181,7 +181,7 @@ class _Submission:
             was_sent = stored and self.delivery.was_sent()
         if was_sent:
             self._store("unknown", note="It was sent before.")
-            return self.settle_by(lambda: self.delivery.look(withdraw=False))
+            return self.settle_by(lambda: self.delivery.look_up(withdraw=False))
         with self._nothing_sent_yet():
             self._runs.save_script(self._run.id, script)  # there is no run without its script
             self._runs.save(self._run)

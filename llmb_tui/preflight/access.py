@@ -67,7 +67,8 @@ def secret_states(session: Session, *, keyring: bool = False) -> tuple[SecretSta
     Raises LlmbError if the cluster does not answer as expected, and the errors of `Session.run`.
     """
     files = [FILES[secret_id] for secret_id in SECRETS]
-    result = session.run_script(remote_text("secret_states.sh"), files, only_looks=True)
+    script = remote_text("enroot_environment.sh", "secret_states.sh")
+    result = session.run_script(script, files, only_looks=True)
     lines = [line.split() for line in result.stdout.splitlines()[-len(SECRETS) :]]  # the login shell may print before
     if [len(words) for words in lines] != [2] * len(SECRETS):
         raise LlmbError("Could not check which API keys are on the cluster.", clean(result.stderr).strip())

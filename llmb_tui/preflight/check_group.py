@@ -94,3 +94,10 @@ def first_line(answer: Answer) -> str:
     if answer.exit_code in (TIMED_OUT, NO_ANSWER.exit_code):
         return "no answer in time"
     return answer.text.strip().partition("\n")[0]
+
+
+def last_line(answer: Answer) -> str:
+    """Last line of a command's answer."""
+    if answer.exit_code in (TIMED_OUT, NO_ANSWER.exit_code):
+        return "no answer in time"
+    return answer.text.strip().rpartition("\n")[2]

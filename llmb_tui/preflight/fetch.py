@@ -41,17 +41,27 @@ class Credentials:
 NOBODY = Credentials()
 
 
-def fetch(
-    session: Session, url: str, *, accept: str = "", credentials: Credentials = NOBODY, head: bool = False
+def fetch(  # noqa: PLR0913 - the parts of a request
+    session: Session,
+    url: str,
+    *,
+    accept: str = "",
+    credentials: Credentials = NOBODY,
+    head: bool = False,
+    as_enroot: bool = False,
 ) -> WebAnswer:
-    """Make one request with the cluster's curl, which waits 15 s at most. Raises the errors of `Session.run`."""
+    """Make one request with the cluster's curl, which waits 15 s at most. Raises the errors of `Session.run`.
+
+    `as_enroot`: through the proxy, and with the certificates, of Enroot's configuration.
+    """
     lines = [f'header = "Accept: {accept}"'] if accept else []
     lines += [f'header = "Authorization: Bearer {credentials.token}"'] if credentials.token else []
     lines += [f'user = "{credentials.login}"'] if credentials.login else []
     lines += ["head"] if head else []
     config = "".join(f"{line}\n" for line in lines).encode()
-    arguments = [url, credentials.netrc, credentials.bearer]
-    result = session.run_script(remote_text("fetch.sh"), arguments, stdin=config, deadline_s=_DEADLINE_S)
+    arguments = [url, credentials.netrc, credentials.bearer, *(["as_enroot"] if as_enroot else [])]
+    script = remote_text("enroot_environment.sh", "fetch.sh")
+    result = session.run_script(script, arguments, stdin=config, deadline_s=_DEADLINE_S)
     _, _, text = result.stdout.replace("\r\n", "\n").partition(_BEGINS)
     page, _, status = text.rstrip("\n").rpartition("\n")
     if not status.isdecimal() or int(status) == 0:

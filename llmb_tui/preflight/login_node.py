@@ -10,7 +10,7 @@ from llmb_tui.cluster.quoting import shell_join
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.language.quantities import count, gigabytes
-from llmb_tui.preflight.check_group import Answers, CommandChecks, failed, first_line, ok, warning
+from llmb_tui.preflight.check_group import Answers, CommandChecks, failed, first_line, last_line, ok, warning
 from llmb_tui.preflight.needs import Needs
 from llmb_tui.preflight.report import Check
 
@@ -22,9 +22,9 @@ _SMALLEST_VENV_GB, _BIGGEST_VENV_GB = 1, 10
 _HOOK = "50-slurm-pytorch.sh"
 _SITE_SETTINGS = ("ENROOT_REMAP_ROOT", "ENROOT_ROOTFS_WRITABLE")
 _ADAPTERS = {"NCCL_IB_HCA", "MELLANOX_VISIBLE_DEVICES"}
-# Values that Enroot reads as no, and an empty value.
-_OFF = re.compile(r"(no?|f|false)?", re.IGNORECASE)
-_NO_ENROOT = "not on the login node, so its settings were not checked"
+_NO_ENROOT = "not on the login node"
+_NOT_FOUND = 127
+"""Exit code of a program that the shell does not find."""
 # Script, configuration and log of a run; tens of MB at most.
 _RUN_GB = 1
 # An environment with PyTorch and its libraries has about 60,000 files.
@@ -35,7 +35,7 @@ _OWN_NAMES = (
     ".llmb-tui .llmb-tui/steps .llmb-tui/code .llmb-tui/published images venvs workloads published offline .cache"
 )
 # Prints the nearest existing directory and whether it is writable. For the install directory itself it also prints its
-# owner, and the owners of the entries with this program's names.
+# owner and group, and those of the entries with this program's names.
 _DIRECTORY = """
 directory=%s
 install=$directory
@@ -44,10 +44,10 @@ printf '%%s\\n' "$directory"
 if [ -d "$directory" ] && [ -w "$directory" ]; then echo writable; else echo read-only; fi
 if [ "$directory" = "$install" ]; then
     echo "me $(id -u)"
-    stat -L -c 'is %%u %%a %%U .' "$directory"
+    stat -L -c 'is %%u %%a %%U . %%G' "$directory"
     for name in %s; do
         if [ -e "$directory/$name" ] || [ -L "$directory/$name" ]; then
-            stat -c "is %%u %%a %%U $name" "$directory/$name"
+            stat -c "is %%u %%a %%U $name %%G" "$directory/$name"
             [ ! -L "$directory/$name" ] || echo "link $name"
         fi
     done
@@ -75,7 +75,7 @@ def login_node_group(needs: Needs) -> CommandChecks:
         # No -s, which would print rounded numbers with units; -w does not split lines.
         "quota": "limited 5 quota -w",
         "lfs": 'limited 5 lfs quota -q -u "$(id -un)" "$directory"',
-        "enroot": f"( {remote_text('enroot_settings.sh')} )",
+        "enroot": f"( {remote_text('enroot_environment.sh', 'enroot_settings.sh')} )",
         "python": remote_text("pythons.sh"),
         "modules": "limited 5 " + shell_join(["sh", "-c", remote_text("python_modules.sh")]),
     }
@@ -83,7 +83,6 @@ def login_node_group(needs: Needs) -> CommandChecks:
 
 
 def login_node_checks(answers: Answers, needs: Needs) -> Iterator[Check]:
-    """Make all checks of the login node."""
     image_is_there = answers["image"].exit_code == 0
     yield from _enroot_checks(answers, needs, image_is_there=image_is_there)
     yield _install_dir(answers, needs.profile)
@@ -117,16 +116,18 @@ def _write_access(text: str, profile: SlurmProfile, needed: str) -> Check:
     if links:
         fix = "Links in an install directory are not followed: move their targets there, or choose another directory."
         return failed(*name, f"{', '.join(links)}: a symbolic link", f"{needed}, without links", fix)
-    entries = re.findall(r"(?m)^is (\d+) (\d+) (\S+) (\S+)$", text)
-    open_to_all = [below for _, mode, _, below in entries if int(mode, 8) & 0o002]
-    if open_to_all:
-        paths = [directory if below == "." else f"{directory}/{below}" for below in open_to_all]
+    entries = re.findall(r"(?m)^is (\d+) (\d+) (\S+) (\S+) (.+)$", text)
+
+    def path_of(below: str) -> str:
+        return directory if below == "." else f"{directory}/{below}"
+
+    if paths := [path_of(below) for _, mode, _, below, _ in entries if int(mode, 8) & 0o002]:
         fix = (
             f"Every user could change what your jobs run. If it is yours, run `chmod o-w {' '.join(paths)}`; else "
             "choose a directory of your own or of your group."
         )
         return failed(*name, f"{', '.join(paths)}: every user may write", f"{needed}, not by every user", fix)
-    foreign = {owner: below for uid, _, owner, below in reversed(entries) if me and uid not in (me, "0")}
+    foreign = {owner: below for uid, _, owner, below, _ in reversed(entries) if me and uid not in (me, "0")}
     owners = ", ".join(f"{directory if below == '.' else below} belongs to {owner}" for owner, below in foreign.items())
     if foreign and not profile.group_writable:
         fix = (
@@ -134,6 +135,17 @@ def _write_access(text: str, profile: SlurmProfile, needed: str) -> Check:
             "install and you trust its members, set `group_writable = true` in the profile."
         )
         return failed(*name, owners, f"{needed}, your own", fix)
+    # Many systems give each user a private group of the same name.
+    shared = {
+        path_of(below): group for _, mode, owner, below, group in entries if int(mode, 8) & 0o020 and group != owner
+    }
+    if shared and not profile.group_writable:
+        fix = (
+            "Its members can change what your jobs run. If they share this install and you trust them, set "
+            f"`group_writable = true` in the profile; otherwise run `chmod g-w {' '.join(shared)}`."
+        )
+        found = ", ".join(f"{path}: the group {group} may write" for path, group in shared.items())
+        return warning(*name, found, f"{needed}, only by you", fix)
     return ok(*name, f"writable; {owners}" if foreign else "writable", needed)
 
 
@@ -177,20 +189,22 @@ def _enroot_checks(answers: Answers, needs: Needs, *, image_is_there: bool) -> I
     """Check Enroot, its settings, and the space where it unpacks images."""
     enroot, needed = answers["enroot"], "enroot on the login node"
     if enroot.exit_code != 0:
+        found = (
+            _NO_ENROOT if enroot.exit_code == _NOT_FOUND else f"does not start on the login node: {last_line(enroot)}"
+        )
+        if image_is_there:
+            yield ok("enroot", "Enroot", f"{found}; the image is there", needed)
+            return
         where = f"in partition {needs.profile.cpu_partition or needs.profile.partition}"
         fix = f"A job {where} will import the container image; like other jobs, it waits in the queue."
-        if image_is_there:
-            yield ok("enroot", "Enroot", f"{_NO_ENROOT}; the image is there", needed)
-        else:
-            yield warning("enroot", "Enroot", _NO_ENROOT, needed, fix)
+        yield warning("enroot", "Enroot", f"{found}, so its settings were not checked", needed, fix)
         return
     version, *rest = enroot.text.strip().split("\n")
     settings = [line.removeprefix("ENROOT_") for line in rest if line.startswith("ENROOT_")]
     yield ok("enroot", "Enroot", "; ".join([f"enroot {version}", *settings]), needed)
     yield _site_settings(rest, needs)
-    free = re.search(r"(?m)^free (\d+) (.*)$", enroot.text)
-    if free is not None and needs.known and not image_is_there:
-        yield _unpacking(int(free[1]) * 1024 / 1e9, free[2])
+    if needs.known and not image_is_there:
+        yield from _unpacking(enroot.text)
 
 
 def _site_settings(lines: list[str], needs: Needs) -> Check:
@@ -200,12 +214,15 @@ def _site_settings(lines: list[str], needs: Needs) -> Check:
     one_node = needs.plan is not None and needs.plan.nodes == 1
     wanted = [
         (f"hook {_HOOK}", "hook" in given, f"copy {_HOOK} from Enroot's extra hooks into hooks.d"),
-        *((key, not _OFF.fullmatch(given.get(key, "")), f"set {key} yes in enroot.conf") for key in _SITE_SETTINGS),
+        *((key, key in given, f"set {key} yes in enroot.conf") for key in _SITE_SETTINGS),
     ]
     if not one_node:
         named = "adapters" in given or not _ADAPTERS.isdisjoint(dict(needs.profile.env))
         wanted.append(("network adapters", named, "set the adapters (NCCL_IB_HCA) in environ.d/*.env"))
     needed = f"{', '.join(setting for setting, _, _ in wanted)}, as in NVIDIA's newest README"
+    if "unread" in given:
+        fix = "Check them yourself: the program `enroot` on the login node is not NVIDIA's script, which reads them."
+        return warning(*name, "could not be read", needed, fix)
     site = given.get("site")
     where = f"in {site} of the login node" if site else "on the login node, which has no readable enroot.conf"
     missing = [(setting, remedy) for setting, is_there, remedy in wanted if not is_there]
@@ -218,15 +235,23 @@ def _site_settings(lines: list[str], needs: Needs) -> Check:
     return warning(*name, f"no {', no '.join(setting for setting, _ in missing)} {where}", needed, fix)
 
 
-def _unpacking(free_gb: float, directory: str) -> Check:
-    name, found = ("enroot-space", "Space to unpack"), f"{gigabytes(free_gb)} in {directory}"
+def _unpacking(text: str) -> Iterator[Check]:
+    """Check the directory where Enroot unpacks images, if it is known."""
+    name = ("enroot-space", "Space to unpack")
     needed = f"{gigabytes(_SMALLEST_IMAGE_GB)} to {gigabytes(_BIGGEST_IMAGE_GB)} for the layers of an image"
     fix = "In ~/.bashrc, set ENROOT_TEMP_PATH to a directory with more space on a local disk of the login node."
-    if free_gb < _SMALLEST_IMAGE_GB:
-        return failed(*name, found, needed, fix)
-    if free_gb < _BIGGEST_IMAGE_GB:
-        return warning(*name, found, needed, f"It may not be enough: watch the import. {fix}")
-    return ok(*name, found, needed)
+    if unusable := re.search(r"(?m)^no_temp (.*)$", text):
+        fix = "In ~/.bashrc, set ENROOT_TEMP_PATH to a directory on a local disk of the login node."
+        yield failed(*name, f"{unusable[1]} does not exist, or you may not write to it", needed, fix)
+    elif free := re.search(r"(?m)^free (\d+) (.*)$", text):
+        free_gb = int(free[1]) * 1024 / 1e9
+        found = f"{gigabytes(free_gb)} in {free[2]}"
+        if free_gb < _SMALLEST_IMAGE_GB:
+            yield failed(*name, found, needed, fix)
+        elif free_gb < _BIGGEST_IMAGE_GB:
+            yield warning(*name, found, needed, f"It may not be enough: watch the import. {fix}")
+        else:
+            yield ok(*name, found, needed)
 
 
 def _space_checks(answers: Answers, needs: Needs) -> Iterator[Check]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from llmb_tui.cluster.quoting import shell_join
 from llmb_tui.cluster.remote_text import remote_text
-from llmb_tui.preflight.check_group import Answers, CommandChecks, failed, ok, warning
+from llmb_tui.preflight.check_group import ADMINISTRATORS, Answers, CommandChecks, failed, ok, warning
 from llmb_tui.preflight.needs import Needs
 from llmb_tui.preflight.report import Check, Preflight
 
@@ -27,7 +27,7 @@ def network_group(needs: Needs) -> CommandChecks:
     """Make the checks of the servers, which send all requests at the same time."""
     sources = needs.sources
     probes = (
-        ["probe", REGISTRY, f"{sources.registry}/v2/"],
+        ["probe_as_enroot", REGISTRY, f"{sources.registry}/v2/"],
         ["probe", HUB, f"{sources.hub}/robots.txt"],
         # git makes the request: its settings may have a mirror or a proxy, which curl would not use.
         ["probe_git", GIT, needs.repository or sources.git],
@@ -37,8 +37,14 @@ def network_group(needs: Needs) -> CommandChecks:
         "image": "limited 4 " + shell_join(["test", "-s", needs.image]) if needs.image else "false",
         "set_up": "limited 4 " + shell_join(["test", "-s", needs.set_up]) if needs.set_up else "false",
         "brought": "\n".join(f"if limited 4 test -s {path}; then echo {path}; fi" for path in map(shlex.quote, places)),
-        "enroot": "command -v enroot",
-        "probe": "\n".join([remote_text("servers.sh"), *(f"{shell_join(words)} &" for words in probes), "wait"]),
+        "enroot": "limited 5 enroot version",
+        "probe": "\n".join(
+            [
+                remote_text("enroot_environment.sh", "servers.sh"),
+                *(f"{shell_join(words)} &" for words in probes),
+                "wait",
+            ]
+        ),
     }
     return CommandChecks(commands, lambda answers: network_checks(answers, needs))
 
@@ -60,10 +66,14 @@ def network_checks(answers: Answers, needs: Needs) -> Iterator[Check]:
         missing = tuple(path for path in copies[name] if path not in brought)
         match = re.search(rf"(?m)^{name} (.*)$", answers["probe"].text)
         words = (_shortened(match[1].strip()) if match else "") or "no answer in time"
+        through = re.search(rf"(?m)^{name}_proxy (\S+)$", answers["probe"].text)
+        proxy = through[1] if through else ""
         is_there = {REGISTRY: has_image, GIT: fetches and set_up, HUB: needs.hub and set_up}[name]
         needed = f"{address}, for {what}" if is_needed else _not_needed(address, what if is_there else "", needs)
         if _is_reached(name, words):
-            yield ok(name, title, f"{_REACHED} ({words})", needed)
+            yield ok(
+                name, title, f"{_REACHED} ({words})" + (f" through Enroot's proxy {proxy}" if proxy else ""), needed
+            )
         elif not needs.known:
             yield warning(name, title, words, needed, f"If you need {what}, copy it to the cluster yourself.")
         elif not is_needed:
@@ -76,9 +86,8 @@ def network_checks(answers: Answers, needs: Needs) -> Iterator[Check]:
         else:
             packages = needs.brought_packages if name == GIT else ""
             bring = (*missing, *([packages] if packages and packages not in brought else []))
-            yield replace(
-                failed(name, title, words, needed, _remedy(words, what, bring)), bring=bring if missing else ()
-            )
+            fix = _remedy(words, what, bring, proxy)
+            yield replace(failed(name, title, words, needed, fix), bring=bring if missing else ())
 
 
 def servers_in_use(report: Preflight) -> set[str]:
@@ -111,7 +120,12 @@ def _not_needed(address: str, present: str, needs: Needs) -> str:
     return f"nothing from {address}: {f'{present} exists' if present else 'this procedure fetches nothing there'}"
 
 
-def _remedy(words: str, what: str, bring: tuple[str, ...]) -> str:
+def _remedy(words: str, what: str, bring: tuple[str, ...], proxy: str) -> str:
+    if proxy:
+        return (
+            f"Enroot's configuration names the proxy {proxy}. {ADMINISTRATORS} If they have another proxy, set "
+            "https_proxy in ~/.bashrc, which takes precedence."
+        )
     if "407" in words or _PROXY.search(words):
         return "The site's proxy does not work: set http_proxy and https_proxy in ~/.bashrc as the site describes."
     if words == _NO_GIT:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 from urllib.parse import urlencode, urljoin, urlsplit
 
@@ -24,6 +25,7 @@ _REDIRECTS = 3
 _NVIDIA = ".nvidia.com"
 # A bearer token is written to a curl configuration.
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]+", re.ASCII)
+_fetch = partial(fetch, as_enroot=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,20 +47,20 @@ def ask_registry(session: Session, image: str, secret: SecretValue | None, regis
     name, _, tag = image.partition(":")
     manifests = f"{registry}/v2/{name}/manifests/"
     accept = f"{_LIST}, {_MANIFEST}"
-    answer = fetch(session, f"{manifests}{tag or 'latest'}", accept=accept)
+    answer = _fetch(session, f"{manifests}{tag or 'latest'}", accept=accept)
     credentials = NOBODY
     if answer.status == 401:
         granted = _token(session, answer, secret, registry)
         if isinstance(granted, RegistryAnswer):
             return granted
         credentials = Credentials(token=granted)
-        answer = fetch(session, f"{manifests}{tag or 'latest'}", accept=accept, credentials=credentials)
+        answer = _fetch(session, f"{manifests}{tag or 'latest'}", accept=accept, credentials=credentials)
     if answer.status != 200:
         return _refused(answer, {401: "no access", 402: "no access", 403: "no access", 404: "no such image"})
     size = _size(answer.body)
     digest = _digest(answer.body)
     if size is None and digest:
-        size = _size(fetch(session, f"{manifests}{digest}", accept=_MANIFEST, credentials=credentials).body)
+        size = _size(_fetch(session, f"{manifests}{digest}", accept=_MANIFEST, credentials=credentials).body)
     return RegistryAnswer("granted", f"HTTP {answer.status}", size)
 
 
@@ -72,7 +74,7 @@ def _token(session: Session, challenge: WebAnswer, secret: SecretValue | None, r
     for _ in range(_REDIRECTS):
         if not _is_trusted(url, registry):
             return RegistryAnswer("unknown", "The registry requests a login in an unknown way.")
-        answer = fetch(session, url, credentials=credentials)
+        answer = _fetch(session, url, credentials=credentials)
         moved = _LOCATION.search(answer.header)
         if answer.status not in (301, 302, 303, 307, 308) or not moved:
             break

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from llmb_tui.cluster.batch import TIMED_OUT
+from llmb_tui.cluster.batch import TIMED_OUT, Answer
 from llmb_tui.cluster.quoting import shell_join
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.slurm.accounting import (
@@ -40,6 +40,9 @@ conf=$(scontrol show config | sed -n 's/^PlugStackConfig *= *//p')
 case $conf in /*) ;; *) conf=${SLURM_CONF:-/etc/slurm/slurm.conf}; conf=${conf%/*}/plugstack.conf ;; esac
 grep -hs '^[^#]*pyxis' "$conf" "$conf".d/*
 """
+
+# Slurm refuses a plugin that was built for another version of Slurm.
+_OTHER_SLURM = re.compile(r"[^\n]*Incompatible (?:Slurm )?plugin (?:\S+ )?version[^\n]*")
 
 # Messages of sbatch for a job that it will never accept. Other messages may be about the present moment only.
 _NEVER = re.compile(
@@ -190,6 +193,8 @@ def _trial_check(answers: Answers, *, all_is_well: bool) -> Iterator[Check]:
         words = re.sub(r"(?m)^(?:sbatch: |error: |allocation failure: )+", "", trial.text).split("\n")
         found = " ".join(filter(None, map(str.strip, words))) or f"exit code {trial.exit_code}"
         fix = "Slurm rejected a test job with this message: change what it names, in the profile or the plan."
+        if _OTHER_SLURM.search(found):
+            fix = _other_slurm(answers)
         gates = _NEVER.search(found) and (all_is_well or "not available" not in found)
         yield (failed if gates else warning)("trial", "Test submission", found, needed, fix)
 
@@ -197,6 +202,11 @@ def _trial_check(answers: Answers, *, all_is_well: bool) -> Iterator[Check]:
 def _pyxis(answers: Answers) -> Check:
     srun = answers["srun"]
     missing = [option for option in PYXIS_OPTIONS if option not in srun.text] if srun.exit_code == 0 else PYXIS_OPTIONS
+    if srun.exit_code != 0 and (words := _first_error(srun)):
+        fix = f"`srun` fails, and the recipes run in containers that it starts. {ADMINISTRATORS}"
+        if _OTHER_SLURM.search(words):
+            fix = _other_slurm(answers)
+        return failed("pyxis", "Pyxis", words, "srun --container-image", fix)
     if "--container-image" in missing:
         fix = f"The recipes run in containers, which need the Slurm plugin Pyxis. {ADMINISTRATORS}"
         return failed("pyxis", "Pyxis", "srun does not have --container-image", "srun --container-image", fix)
@@ -213,9 +223,13 @@ def _pmix(answers: Answers) -> Check:
     plugins = re.findall(r"\b(?:pmix(?:_v\d+)?|pmi2|none|cray_shasta|openmpi)\b", answers["mpi"].text)
     versions = dict.fromkeys(name for name in plugins if name.startswith("pmix"))
     if not versions:
-        found = f"only {', '.join(dict.fromkeys(plugins))}" if plugins else first_line(answers["mpi"])
+        found = f"only {', '.join(dict.fromkeys(plugins))}" if plugins else _first_error(answers["mpi"])
         fix = f"The recipes start their ranks with PMIx, but this Slurm has no PMIx plugin. {ADMINISTRATORS}"
+        if not plugins:
+            fix = _other_slurm(answers) if _OTHER_SLURM.search(found) else f"`srun --mpi=list` fails. {ADMINISTRATORS}"
         return failed("pmix", "PMIx", found, needed, fix)
+    if other := _OTHER_SLURM.search(answers["pmix"].text):
+        return failed("pmix", "PMIx", other[0].strip(), needed, _other_slurm(answers))
     fault = re.search(
         r"[^\n]*(?:can ?not load PMIx|Invalid MPI type|Unable to load any plugin)[^\n]*", answers["pmix"].text
     )
@@ -223,3 +237,16 @@ def _pmix(answers: Answers) -> Check:
         fix = f"Slurm's PMIx plugin does not find its library, such as libpmix2. {ADMINISTRATORS}"
         return failed("pmix", "PMIx", fault[0].strip(), needed, fix)
     return ok("pmix", "PMIx", ", ".join(versions), needed)
+
+
+def _first_error(answer: Answer) -> str:
+    """Message about a plugin that was built for another Slurm, or first line of an answer, without `srun: error: `."""
+    other = _OTHER_SLURM.search(answer.text)
+    return re.sub(r"^(?:srun: )?(?:error: |fatal: )?", "", other[0].strip() if other else first_line(answer))
+
+
+def _other_slurm(answers: Answers) -> str:
+    """Remedy for a plugin that was built for another version of Slurm."""
+    version = re.search(r"\d+\.\d+[\w.]*", answers["version"].text)
+    here = f"Slurm {version[0]}" if version else "the Slurm that is installed"
+    return f"The plugin was built for another version of Slurm and has to be built for {here}. {ADMINISTRATORS}"

@@ -1,5 +1,6 @@
 # secret_states.sh REGISTRY_KEY HUB_TOKEN: one line per secret: whether our file exists below the home directory, and
-# whether the operator has another one.
+# whether the operator has another one. Behind enroot_environment.sh.
+! command -v enroot >/dev/null 2>&1 || enroot_environment 2>/dev/null
 own=${ENROOT_CONFIG_PATH:-${XDG_CONFIG_HOME:-$HOME/.config}/enroot}/.credentials
 say() {
     if [ -s "$HOME/$1" ]; then printf 'ours '; else printf 'none '; fi

@@ -20,6 +20,20 @@ except Exception as error:
     printf '%s %s\n' "$1" "$(printf '%s' "$words" | tr '\n' ' ')"
 }
 
+# proxy_for ADDRESS: print the proxy that this shell's variables name for it.
+proxy_for() { case $1 in https:*) echo "${https_proxy:-${all_proxy-}}" ;; *) echo "${http_proxy:-${all_proxy-}}" ;; esac; }
+
+# probe_as_enroot NAME ADDRESS: the same for a server that Enroot uses, with Enroot's own proxy, behind
+# enroot_environment.sh and a snippet `enroot` that starts it. First prints `NAME_proxy PROXY`, without a password, if only
+# Enroot uses it.
+probe_as_enroot() (
+    before=$(proxy_for "$2")
+    [ "$rc_enroot" != 0 ] || enroot_environment 2>/dev/null
+    proxy=$(proxy_for "$2")
+    [ "$proxy" = "$before" ] || printf '%s_proxy %s\n' "$1" "$(printf %s "$proxy" | sed 's,//[^/]*@,//,')"
+    probe "$@"
+)
+
 # probe_git NAME ADDRESS: the same for a repository, with git, which never asks for a password.
 probe_git() {
     if command -v git >/dev/null 2>&1; then

@@ -1,5 +1,5 @@
-# Start an install step, whose script of BYTES bytes is on stdin, detached, or as a job called NAME if this node lacks
-# COMMAND, or COMMAND is empty (behind lock.sh, inside.sh and sbatch.sh):
+# Start an install step, whose script of BYTES bytes is on stdin, detached, or as a job called NAME if `COMMAND version`
+# fails on this node, or COMMAND is empty (behind lock.sh, inside.sh and sbatch.sh):
 #
 #     start.sh INSTALL STEP BYTES NAME COMMAND [OPTION_OF_SBATCH]...     NAME is empty if the step is never a job
 #
@@ -33,7 +33,7 @@ if [ -d lock ] && abandoned lock ask && in_lock mkdir "./after-$before" 2>/dev/n
         in_lock rmdir "./after-$before"
     fi
 fi
-if [ -z "$name" ] || { [ "$command" ] && command -v "$command" >/dev/null 2>&1; }; then
+if [ -z "$name" ] || { [ "$command" ] && "$command" version >/dev/null 2>&1 </dev/null; }; then
     rm -f ./job
     $(command -v setsid) nohup sh -c "$script" step.sh </dev/null >/dev/null 2>&1 &
     exit 0

@@ -59,8 +59,6 @@ class LimitSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings."""
-
     __pydantic_config__ = _STRICT
 
     theme: str | None = None

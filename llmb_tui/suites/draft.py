@@ -63,7 +63,7 @@ class Offer:
     label: str
     detail: str = ""
     chosen: bool = False
-    why_not: str = ""
+    disabled_reason: str = ""
     """Reason why it cannot be chosen; empty if it can."""
 
 
@@ -141,9 +141,9 @@ def _workload_offers(draft: SuiteDraft, catalog: Catalog) -> list[Offer]:
             value = (recipe.workload, recipe.release, size)
             reach = f"{recipe.release}  {count(scales[0])}–{count(scales[-1])}" if scales else recipe.release
             chosen = value in draft.workloads
-            why_not = "" if scales or chosen else f"not published for {gpu.upper()}"
-            offered.append(Offer(value, f"{recipe.workload} {size}", reach, chosen, why_not))
-    return sorted(offered, key=lambda offer: (offer.value != _workload(draft.base), bool(offer.why_not)))
+            disabled_reason = "" if scales or chosen else f"not published for {gpu.upper()}"
+            offered.append(Offer(value, f"{recipe.workload} {size}", reach, chosen, disabled_reason))
+    return sorted(offered, key=lambda offer: (offer.value != _workload(draft.base), bool(offer.disabled_reason)))
 
 
 def _rows_of(draft: SuiteDraft, catalog: Catalog) -> list[Row]:
@@ -160,7 +160,7 @@ def _rows_of(draft: SuiteDraft, catalog: Catalog) -> list[Row]:
 def _dtype_offers(draft: SuiteDraft, catalog: Catalog) -> list[Offer]:
     published = {row.dtype for row in _rows_of(draft, catalog)}
     why = {dtype: "" if dtype in {*published, *draft.dtypes} else "not published" for dtype in catalog.dtypes()}
-    return [Offer(dtype, dtype, "", dtype in draft.dtypes, why_not) for dtype, why_not in why.items()]
+    return [Offer(dtype, dtype, "", dtype in draft.dtypes, disabled_reason) for dtype, disabled_reason in why.items()]
 
 
 def _scale_offers(draft: SuiteDraft, catalog: Catalog) -> list[Offer]:
@@ -172,8 +172,10 @@ def _scale_offers(draft: SuiteDraft, catalog: Catalog) -> list[Offer]:
     for gpus in sorted({*published, *draft.scales, draft.base.scale}):
         chosen = gpus in draft.scales
         only = published.get(gpus, set())
-        why_not = f"only {', '.join(sorted(only))}" if only and not only & set(draft.dtypes) and not chosen else ""
-        offered.append(Offer(gpus, count(gpus), "" if only else "not published", chosen, why_not))
+        disabled_reason = (
+            f"only {', '.join(sorted(only))}" if only and not only & set(draft.dtypes) and not chosen else ""
+        )
+        offered.append(Offer(gpus, count(gpus), "" if only else "not published", chosen, disabled_reason))
     return offered
 
 

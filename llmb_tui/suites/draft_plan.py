@@ -37,7 +37,7 @@ class DraftPlan:
     draft: SuiteDraft
     rows: tuple[PlannedRow, ...] = ()
     """All rows in display order, including the excluded ones."""
-    sent: SuitePlan | None = None
+    submission: SuitePlan | None = None
     """The part that would be submitted; None if that is nothing."""
     name: str = ""
     shared: str = ""
@@ -73,7 +73,7 @@ def plan_draft(draft: SuiteDraft, catalog: Catalog, profile: ClusterProfile, pol
         return planned
     conduct: dict[str, Any] = {name: getattr(draft, name) for name in ("at_most", "stop_after", "chain", "shuffle")}
     sent = make_suite(whole.name, draft.cluster, wanted, kind=draft.kind, **conduct)
-    return replace(planned, sent=plan_suite(sent, catalog, profile, policy, nodes.free))
+    return replace(planned, submission=plan_suite(sent, catalog, profile, policy, nodes.free))
 
 
 def kinds(draft: SuiteDraft, catalog: Catalog, nodes: Nodes) -> tuple[tuple[SuiteKind, str, str], ...]:

@@ -112,8 +112,8 @@ class SuiteRunner:
         tell("another program is still submitting a row: cancel the suite again afterwards")
         return self._cancel_all(suite.id, tell, prompter)
 
-    def read_logs(self, suite_id: str, *, going_too: bool = False) -> LogFetchResult:
-        """Read the unread logs of a suite's finished runs, or of all its runs with `going_too`.
+    def read_logs(self, suite_id: str, *, include_active: bool = False) -> LogFetchResult:
+        """Read the unread logs of a suite's finished runs, or of all its runs with `include_active`.
 
         A log that is withheld does not delay the others; without a connection no log is requested.
         """
@@ -123,7 +123,7 @@ class SuiteRunner:
                 continue
             state = record.state
             ended = state.stage in ENDED
-            if not record.run.job_ids or not ((ended and state.log_unread) or (going_too and not ended)):
+            if not record.run.job_ids or not ((ended and state.log_unread) or (include_active and not ended)):
                 continue
             seen = self.feed.monitor(record.run.id).once()
             if seen.link == "lost":
@@ -208,7 +208,7 @@ class _Submission:
         changed = threading.Event()
 
         def post(event: RunsChanged) -> None:
-            for cluster, why in event.silent.items():
+            for cluster, why in event.unreachable.items():
                 self._say(f"{cluster}: {why}")
             changed.set()
 

@@ -22,7 +22,7 @@ class SuiteSubmissionProgress:
 
     words: str = ""
     """Last message about it."""
-    goes_on: bool = True
+    is_active: bool = True
     error: LlmbError | None = None
     """Why it ended early."""
 
@@ -43,7 +43,7 @@ class Submissions:
     def begin(self, suite: Suite, prompter: Prompter | None = None) -> None:
         """Submit the remaining rows, unless that is in progress. `prompter` answers questions of the connection."""
         with self._lock:
-            if (known := self._sending.get(suite.id)) is not None and known.goes_on:
+            if (known := self._sending.get(suite.id)) is not None and known.is_active:
                 return
             self._sending[suite.id] = SuiteSubmissionProgress()
         threading.Thread(target=self._run, args=(suite, prompter), name=f"suite-{suite.id}", daemon=True).start()
@@ -80,7 +80,7 @@ class Submissions:
             ended = failure
         except Exception as error:  # noqa: BLE001 - the screen of the suite shows a defect
             ended = LlmbError("Internal error (please report).", place_of(error))
-        self._tell(suite.id, goes_on=False, error=ended)
+        self._tell(suite.id, is_active=False, error=ended)
 
     def _tell(self, suite_id: str, **changes: Any) -> None:
         with self._lock:

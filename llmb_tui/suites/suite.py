@@ -86,7 +86,7 @@ class Suite:
         return self.at_most or 1 if self.chain else self.at_most
 
     @property
-    def conduct(self) -> str:
+    def submission_words(self) -> str:
         """Text of the order, the number of active runs, and the condition to stop."""
         words = ["in this order" if self.shuffle is None else f"shuffled, seed {self.shuffle}"]
         words.append("all at once" if self.at_a_time is None else f"at most {self.at_a_time} at a time")
@@ -95,7 +95,7 @@ class Suite:
         return ", ".join(words)
 
     @property
-    def anew(self) -> Suite:
+    def as_new(self) -> Suite:
         """The same content without ids, neither stored nor submitted."""
         rows = tuple(replace(row, run_id="") for row in self.rows)
         return replace(self, rows=rows, id="", created_at=0.0, agreed_gpu_hours=None, cancelled=False)

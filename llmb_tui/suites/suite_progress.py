@@ -22,8 +22,6 @@ _IN_QUEUE = ("submitted", "queued")
 
 @dataclass(frozen=True, slots=True)
 class RowProgress:
-    """Progress of one row."""
-
     planned: PlannedRow
     standing: RowStanding
     record: RunRecord | None

@@ -50,7 +50,6 @@ class SuiteText:
     """Number of requested runs."""
 
     def problem(self, path: KeyPath, reason: str) -> SuiteFileError:
-        """The error for a problem at a path."""
         return SuiteFileError.at(self.file, self.lines, (path, reason))
 
     def ask(self, run: FileRun, path: KeyPath) -> None:

@@ -123,7 +123,7 @@ class LlmbApp(FailureDialogs):
 
         self.push_screen(JobsScreen(self.services, self.prompter))
 
-    def on_jobs_screen_again(self, event: JobsScreen.Again) -> None:
+    def on_jobs_screen_run_again_requested(self, event: JobsScreen.RunAgainRequested) -> None:
         """Close all screens above the wizard, including a dialog that a thread waits for, and take a run's settings."""
         while not isinstance(self.screen, WizardScreen):
             self.screen.dismiss(None)

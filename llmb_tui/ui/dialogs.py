@@ -132,9 +132,9 @@ class InputDialog(Dialog[str]):
         self.query_one("#line", Input).focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        self.take(event.value)
+        self.submit(event.value)
 
-    def take(self, text: str) -> None:
+    def submit(self, text: str) -> None:
         """Return the text; called when the user presses enter."""
         self.dismiss(text)
 
@@ -227,7 +227,7 @@ class ListDialog(Dialog[str]):
     def on_mount(self) -> None:
         self.choices.focus()
 
-    def say(self, words: Content) -> None:
+    def show_status(self, words: Content) -> None:
         """Show a text above the list."""
         self.query_one("#choices-said", Static).update(words)
 
@@ -240,7 +240,7 @@ class ListDialog(Dialog[str]):
         """Highlight a choice."""
         self.choices.show(self.choices.shown, value)
 
-    @on(ChoiceList.Taken)
+    @on(ChoiceList.Confirmed)
     def take(self) -> None:
         if self.choices.shown:
             self.dismiss(self.choices.chosen)

@@ -12,4 +12,4 @@ class FailureDialogs(KeyOrder):
     def on_work_failed(self, event: WorkFailed) -> None:
         from llmb_tui.ui.dialogs import Failure  # not needed for the first frame
 
-        self.push_between_words(lambda: Failure(event.error), lambda _: None)
+        self.push_after_typing(lambda: Failure(event.error), lambda _: None)

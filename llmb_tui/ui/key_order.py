@@ -45,14 +45,14 @@ class KeyOrder(App[None]):
         self._typed_at = -inf
 
     @property
-    def types_for_s(self) -> float:
+    def remaining_typing_s(self) -> float:
         """Seconds for which a new dialog would still get keys meant for the focused field; 0.0 without typing."""
         return max(0.0, self._typed_at + PAUSE_S - time.monotonic())
 
-    def push_between_words(self, dialog: Callable[[], Screen[T]], answered: Callable[[T | None], None]) -> None:
+    def push_after_typing(self, dialog: Callable[[], Screen[T]], answered: Callable[[T | None], None]) -> None:
         """Open a dialog that the user did not request, after a pause of typing: earlier keys belong to the field."""
-        if rest_s := self.types_for_s:
-            self.set_timer(rest_s, partial(self.push_between_words, dialog, answered))
+        if rest_s := self.remaining_typing_s:
+            self.set_timer(rest_s, partial(self.push_after_typing, dialog, answered))
         else:
             self.push_screen(dialog(), answered)
 

@@ -50,4 +50,4 @@ class ModalPrompter:
 
     def _show(self, dialog: Callable[[], ModalScreen[Any]], result: Future[Any]) -> None:
         """Open the dialog, in the app's thread. Its answer goes into `result`, unless `give_up` has set that."""
-        self._app.push_between_words(dialog, lambda answer: None if result.done() else result.set_result(answer))
+        self._app.push_after_typing(dialog, lambda answer: None if result.done() else result.set_result(answer))

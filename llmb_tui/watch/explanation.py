@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
@@ -13,8 +14,11 @@ from llmb_tui.diagnosis.rule import LogStage
 from llmb_tui.watch.failure import LogCauses
 from llmb_tui.watch.lines import display_text
 from llmb_tui.watch.log_formats.registry import LOG_FORMATS
+from llmb_tui.watch.log_reader import last_start
 from llmb_tui.watch.parse import StepParser
+from llmb_tui.watch.remarks import log_remarks
 from llmb_tui.watch.state import Step
+from llmb_tui.watch.statements import add_slow_signs
 
 _PIECE = 1 << 20
 _TAIL = 1 << 16
@@ -37,47 +41,43 @@ class Explanation:
     """Whether the step lines have step times."""
     causes: tuple[Cause, ...]
     """The most likely first. Empty if the run is whole or the cause is unknown."""
+    notes: tuple[str, ...]
+    """Sentences about the steps, such as that they trained nothing. Empty if the log names a cause."""
     last_lines: tuple[str, ...]
     """Last lines of the log, without prefixes."""
 
 
-class _Steps:
-    """Counts the steps of a log in one format."""
-
-    def __init__(self, log_format: LogFormatId) -> None:
-        self.format = log_format
-        self.parser = StepParser(log_format)
-        self.count = self.starts = 0
-        self.has_times = False
-
-    def add(self, steps: list[Step]) -> None:
-        """Count further steps."""
-        for step in steps:
-            self.starts += not self.count or step.starts_again
-            self.count += 1
-            self.has_times = self.has_times or step.step_time_s is not None
-
-
 def explain_log(file: BinaryIO, name: str, stage: LogStage = "training") -> Explanation:
     """Read a log to its end. Raises OSError."""
-    formats, other = [_Steps(log_format) for log_format in LOG_FORMATS], LogCauses(stage)
+    parsers = {log_format: StepParser(log_format, counts_lines=True) for log_format in LOG_FORMATS}
+    found: dict[LogFormatId, list[Step]] = {log_format: [] for log_format in LOG_FORMATS}
+    slow_signs, other = dict[int, str](), LogCauses(stage)
     number, tail = 1, b""
     for piece in _pieces(file):
         if stage == "training":
-            for steps in formats:
-                steps.add(steps.parser.feed(piece))
+            for log_format, parser in parsers.items():
+                found[log_format] += parser.feed(piece)
+            add_slow_signs(slow_signs, io.BytesIO(piece), len(piece))
         else:
             other.feed(piece, number)
             number += piece.count(b"\n")
         tail = (tail + piece)[-_TAIL:]
-    for steps in formats:
-        steps.add(steps.parser.close())
-    best = max(formats, key=lambda steps: steps.count)
-    causes = best.parser.causes if stage == "training" else other.causes()
-    log_format = best.format if best.count else None
-    whole = best.parser.complete and not causes
+    for log_format, parser in parsers.items():
+        found[log_format] += parser.close()
+    best = max(found, key=lambda log_format: len(found[log_format]))
+    steps, starts, again_at = last_start(found[best])
+    causes = parsers[best].causes if stage == "training" else other.causes()
     return Explanation(
-        name, stage, log_format, best.count, best.starts, whole, best.has_times, causes, tuple(_last_lines(tail))
+        name,
+        stage,
+        best if steps else None,
+        len(steps),
+        starts,
+        whole=parsers[best].complete and not causes,
+        has_times=any(step.step_time_s is not None for step in steps),
+        causes=causes,
+        notes=() if causes else tuple(log_remarks(steps, again_at, tuple(slow_signs.values()))),
+        last_lines=tuple(_last_lines(tail)),
     )
 
 

@@ -19,6 +19,7 @@ from llmb_tui.cluster.session import Session
 from llmb_tui.errors import LlmbError, error_with_remedy
 from llmb_tui.language.text import clean_line
 from llmb_tui.launch.llmb.run import describes_run, run_of
+from llmb_tui.watch.compressed import open_log
 from llmb_tui.watch.training_log import TrainingLog
 
 MOST = 500
@@ -51,7 +52,7 @@ def local_logs(path: Path) -> tuple[list[TrainingLog], list[str]]:
                 if config.is_file():
                     with config.open("rb") as file:
                         companions[str(config.absolute())] = file.read(MOST_BYTES + 1).decode("utf-8", "replace")
-    logs = [TrainingLog(str(file.absolute()), str(file), partial(_open, file)) for file in files]
+    logs = [TrainingLog(str(file.absolute()), str(file), partial(open_log, file)) for file in files]
     return _with_runs(logs, companions), [f"{error.filename} cannot be read. {error.strerror}." for error in closed]
 
 
@@ -64,10 +65,6 @@ def _below(folder: Path, closed: list[OSError]) -> Iterator[Path]:
                     yield file
             except OSError as error:
                 closed.append(error)
-
-
-def _open(file: Path) -> BinaryIO:
-    return file.open("rb")
 
 
 def cluster_logs(

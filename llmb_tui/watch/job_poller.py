@@ -169,7 +169,7 @@ class JobPoller:
         self._calls.count()
         silent = ""
         try:
-            jobs = self._cluster.look(job_ids)
+            jobs = self._cluster.query_jobs(job_ids)
         except PartialAnswerError as error:
             jobs = {job_id: error.queued[job_id] for job_id in job_ids if job_id in error.queued}
             silent = f"{error.what} {error.why}"

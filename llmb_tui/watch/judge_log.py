@@ -21,6 +21,7 @@ from llmb_tui.watch.log_formats.registry import known_formats
 from llmb_tui.watch.log_reader import facts_of
 from llmb_tui.watch.log_result import LAST_STEP, LogResult
 from llmb_tui.watch.progress import fold
+from llmb_tui.watch.remarks import log_remarks
 from llmb_tui.watch.state import Progress, ValidityCheck
 from llmb_tui.watch.statements import add_slow_signs
 from llmb_tui.watch.training_log import TrainingLog
@@ -49,8 +50,9 @@ def log_result(
     if not facts.steps:
         reason = f"No line of a training step was found. {known_formats()} {_why_it_failed(log)}".rstrip()
         return LogResult(log, tuple(earlier), facts, plan, recipe.rule if recipe else LAST_STEP, None, None, reason)
-    if plan is None and not facts.step_times_s:
-        reason = f"The step lines of this log have no step time. {reason}"
+    if plan is None:
+        no_times = () if facts.step_times_s else ("The step lines of this log have no step time.",)
+        reason = " ".join((*no_times, reason, *log_remarks(facts.steps, facts.again_at, _slow_signs(log))))
     rule = recipe.rule if recipe else LAST_STEP
     verdict, step_time_s = None, facts.steps[-1].step_time_s if facts.steps else None
     checks: tuple[ValidityCheck, ...] = ()

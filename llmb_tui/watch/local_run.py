@@ -101,13 +101,13 @@ class LocalRun:
             with explained_errors("remove", self._folder / copy.name):
                 (self._folder / copy.name).unlink(missing_ok=True)
 
-    def state(self, calls_per_minute: int = 0) -> RunState:
+    def state(self) -> RunState:
         """Current snapshot. The log of a run that does not pass is searched for lines that may explain it."""
-        state = self.reducer.state(time.time(), calls_per_minute)
+        state = self.reducer.state(time.time())
         slow = state.verdict is not None and state.verdict.result != "PASS"
         if slow and self._removed is None and self._log.search_slow_signs():
             self.reducer.take(self._reading)
-            state = self.reducer.state(time.time(), calls_per_minute)
+            state = self.reducer.state(time.time())
         return state
 
     def _files(self) -> RunFiles:

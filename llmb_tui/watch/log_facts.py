@@ -21,8 +21,6 @@ class CheckpointTime:
 
 @dataclass(frozen=True, slots=True)
 class LogFacts:
-    """Facts of one log."""
-
     format: LogFormatId
     steps: tuple[Step, ...]
     """Steps in order, each once; of several starts, the last one's steps after those it continues."""

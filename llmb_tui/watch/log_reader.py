@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
@@ -71,9 +73,9 @@ def _facts(file: BinaryIO, log_format: LogFormatId | None) -> LogFacts:
     settings: dict[str, str] = {}
     begins = False
     tail = b""
-    simulated = _SIMULATED in file.read(_LINE)
-    file.seek(0)
-    while data := file.read(_PIECE):
+    head = file.read(_LINE)
+    simulated = _SIMULATED in head
+    for data in chain((head,), iter(partial(file.read, _PIECE), b"")):
         for name, parser in parsers.items():
             steps[name].extend(parser.feed(data))
         text = tail + data
@@ -91,7 +93,7 @@ def _facts(file: BinaryIO, log_format: LogFormatId | None) -> LogFacts:
     for name, parser in parsers.items():
         steps[name].extend(parser.close())
     best = max(steps, key=lambda name: len(steps[name]))
-    last, starts, again_at = _last_start(steps[best])
+    last, starts, again_at = last_start(steps[best])
     limited = tuple(versions)[:_MOST_FACTS], tuple(settings.items())[:_MOST_FACTS]
     stated = parsers[best].statements
     return LogFacts(best, tuple(last), tuple(checkpoints), starts, *limited, simulated, again_at, stated)
@@ -122,7 +124,7 @@ def _checkpoints(text: bytes) -> Iterator[CheckpointTime]:
         )
 
 
-def _last_start(steps: list[Step]) -> tuple[list[Step], int, tuple[int, ...]]:
+def last_start(steps: list[Step]) -> tuple[list[Step], int, tuple[int, ...]]:
     """Steps that count, number of starts, and the steps at which the remaining starts after the first one began.
 
     The first step of a further start replaces the step of the same index, and all later steps.

@@ -178,7 +178,7 @@ class Monitor:
             ended = not running and not more
             if ended and local.reducer.job_over:
                 local.end()
-            state = local.state(self._poller.calls_last_minute)
+            state = local.state()
             if state != last or time.monotonic() - published_at >= _AGAIN_AFTER_S:
                 publish(state)
                 last, published_at = state, time.monotonic()
@@ -192,7 +192,7 @@ class Monitor:
         jobs: Mapping[str, Job] = {}
         silent: SchedulerError | None = None
         try:
-            jobs = self._cluster.look(self._run.job_ids)
+            jobs = self._cluster.query_jobs(self._run.job_ids)
         except SchedulerError as error:
             jobs, silent = error.queued if isinstance(error, PartialAnswerError) else {}, error
         if job_id in jobs or silent is None:

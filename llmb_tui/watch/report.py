@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from llmb_tui.cluster.job import TERMINAL_STATES, Job
-from llmb_tui.language.states import Label, RunStateName, row_label, state_label
+from llmb_tui.language.states import FAILING, Label, RunStateName, row_label, state_label
 from llmb_tui.language.text import capital
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.document import document as plan_document
@@ -74,6 +74,8 @@ def state_word(run: Run, state: RunState) -> RunStateName:
 def label_of(run: Run, state: RunState) -> Label:
     """Label of a run's state for display; until its log is read, only the scheduler's state is known."""
     name = state_word(run, state)
+    if run.submission == "submitted" and state.is_failing:
+        return FAILING
     if run.submission != "submitted" or state.stage != "submitted" or run.job_state is None:
         return state_label(name)
     if run.job_state == "COMPLETED":

@@ -116,7 +116,7 @@ class RunReducer:
         before, self._log_marks = self._log_marks, (self._log.size > 0, self._log.progress.whole)
         return self._log_marks != before and not self.job_over
 
-    def state(self, now: float, calls_per_minute: int = 0) -> RunState:
+    def state(self, now: float) -> RunState:
         """Snapshot at `now`, Unix time."""
         log = self._log
         stage = stage_of(self._job, log.progress, started=log.started, ended=self._over)
@@ -136,7 +136,6 @@ class RunReducer:
             link=self.link,
             link_note=" ".join(note for note in self._link_notes.values() if note),
             slurm_note=self._slurm_note,
-            calls_per_minute=calls_per_minute,
             verdict=verdict,
             no_verdict=why_not,
             validity=checks,

@@ -48,8 +48,7 @@ class Connections(Protocol):
     def cluster(self, name: str) -> Cluster:
         """The one object of a cluster."""
 
-    def poller(self, cluster: str) -> JobPoller:
-        """The one poller of a cluster."""
+    def poller(self, cluster: str) -> JobPoller: ...
 
 
 class RunsFeed:
@@ -193,7 +192,7 @@ class RunsFeed:
         """Unfinished jobs of a run; by their last known states if Slurm cannot answer."""
         jobs: Mapping[str, Job]
         try:
-            jobs = cluster.look(run.job_ids)
+            jobs = cluster.query_jobs(run.job_ids)
         except PartialAnswerError as error:
             jobs = {job_id: job for job_id, job in error.queued.items() if job_id in run.job_ids}
         except SchedulerError:
@@ -210,7 +209,7 @@ def _cancel(cluster: Cluster, job_id: str) -> bool:
         return cluster.cancel(job_id)
     except CancelUnconfirmedError:
         with contextlib.suppress(LlmbError):
-            job = cluster.look([job_id]).get(job_id)
+            job = cluster.query_jobs([job_id]).get(job_id)
             if job is not None and job.finished:
                 return job.state == "CANCELLED"
         raise
@@ -229,7 +228,7 @@ def poll_jobs(cluster: Cluster, runs: Runs, active: Sequence[Run]) -> int:
         return sum(runs.save_states(run, named) is not None for run, named in of_run)
 
     try:
-        return save(cluster.look([job_id for run in active for job_id in run.job_ids]))
+        return save(cluster.query_jobs([job_id for run in active for job_id in run.job_ids]))
     except PartialAnswerError as error:
         save(error.queued)
         raise
@@ -314,7 +313,7 @@ class RunsFollowing(threading.Thread):
             silent = {question[0]: why for question, why in self._silent.items() if why and question in self._questions}
             event = RunsChanged(tuple(changed), gone, self._unreadable, silent)
             if event != self._last_event and not self._ended.is_set():
-                self._last_event = replace(event, changed=(), gone=())
+                self._last_event = replace(event, changed=(), removed_ids=())
                 self._post(event)
 
     def _ask_clusters(self) -> None:

@@ -193,8 +193,6 @@ class RunState:
     link_note: str = ""
     slurm_note: str = ""
     """Reason why Slurm could not be asked, or does not know the job; the link may be well."""
-    calls_per_minute: int = 0
-    """Remote commands of the last minute that asked Slurm about the jobs of this cluster."""
     verdict: Verdict | None = None
     """The verdict so far, or the final one when the stage is `done`."""
     no_verdict: str = ""
@@ -213,6 +211,15 @@ class RunState:
         """Reason of a failed run in plain words; empty if it is unknown, and for any other run."""
         return self.progress.failure.reason if self.stage in FAILED and self.progress.failure else ""
 
+    @property
+    def is_failing(self) -> bool:
+        """Whether the log of an active run has an error after its newest step that ends it.
+
+        A scheduler reports a failed job only after its last process, which may wait for minutes.
+        """
+        failure = self.progress.failure
+        return self.stage not in ENDED and self.stage != "queued" and failure is not None and failure.ends_a_run
+
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
@@ -230,9 +237,9 @@ class RunsChanged:
 
     changed: tuple[RunRecord, ...] = ()
     """New runs, and runs whose record changed."""
-    gone: tuple[str, ...] = ()
+    removed_ids: tuple[str, ...] = ()
     """Ids of runs that no longer exist here."""
     unreadable: int = 0
     """Number of runs that cannot be read."""
-    silent: Mapping[str, str] = field(default_factory=dict)
+    unreachable: Mapping[str, str] = field(default_factory=dict)
     """Reasons why clusters could not be asked, by name."""

@@ -58,7 +58,7 @@ def job_and_start(name: str) -> tuple[str, int] | None:
     return (match[1], -1) if (match := _SLURM_LOG.fullmatch(name)) else None
 
 
-def trains(name: str) -> bool:
+def is_training_log(name: str) -> bool:
     """Whether a file of this name is a training log, and not NeMo-Run's batch output, a boost log or a trace."""
     return not any(word in name for word in ("sbatch_", "vboost", "nccltrace"))
 

@@ -30,7 +30,7 @@ class Choice:
     """Additional words that a search finds."""
 
     @property
-    def searched(self) -> str:
+    def search_text(self) -> str:
         """The text that is searched, in lower case."""
         return f"{self.label} {self.detail} {self.keywords}".lower()
 
@@ -46,7 +46,7 @@ class Switch:
     disabled_reason: str = ""
 
     @property
-    def movable(self) -> bool:
+    def can_switch(self) -> bool:
         """Whether it can be switched. An option that became impossible while it was on can still be switched off."""
         return self.on or not self.disabled_reason
 

@@ -177,8 +177,6 @@ class RunSubmitted(ClusterEvent):
 
 @dataclass(frozen=True, slots=True)
 class TaskFailed(ClusterEvent):
-    """A task failed."""
-
     task: Task
     error: LlmbError
     run_ended: bool = False

@@ -126,7 +126,6 @@ class ClusterState:
     error: LlmbError | None = None
     """Error of the last task that failed, until the next attempt."""
     failed_task: Task | None = None
-    """The task that failed."""
     early: tuple[Check, ...] = ()
     """Checks that only the other launch methods need."""
 

@@ -294,7 +294,7 @@ def _submitted(state: WizardState, run: Run, present: bool) -> Change:
     if present and state.step is StepId.REVIEW and state.in_front:
         state, first = go_to_step(state, StepId.RUN)
         return state, (*first, effects.OpenRun(run.id))
-    return state, (effects.Notify(launched_words(run), "information"), *reload(state))
+    return state, (effects.Notify(launch_notice(run), "information"), *reload(state))
 
 
 def _task_ended(state: WizardState, request: RunRequest, task: Task, present: bool) -> Change:
@@ -318,7 +318,7 @@ def _task_ended(state: WizardState, request: RunRequest, task: Task, present: bo
     return replace(state, cluster=cluster), (*questions, *timer)
 
 
-def launched_words(run: Run) -> str:
+def launch_notice(run: Run) -> str:
     """A message about the outcome of a submission, for a user who has left Review."""
     if run.submission == "unknown":
         return f"It is unknown whether run {run.id} was submitted. Press J: the list of runs asks the cluster."

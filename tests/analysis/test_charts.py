@@ -244,10 +244,10 @@ def test_runs_over_time() -> None:
 @pytest.mark.parametrize("steps", [100, 1000])
 def test_steps_outside_the_chart_are_counted_and_missing_marks_are_not_mentioned(steps: int) -> None:
     """Medians of neighbours hide slow steps, and charts in a terminal have no arrows."""
-    one = "1 step is outside the chart: iteration 0 with 55 s."
+    output_text = "1 step is outside the chart: iteration 0 with 55 s."
     two = "2 steps are outside the chart; the slowest is iteration 0 with 55 s."
     thinned = ("Each point is the median of up to 3 steps; its line spans all of them, or ends at the edge.",)
-    for slow, text in (([55.0], one), ([55.0, 50.0], two)):
+    for slow, text in (([55.0], output_text), ([55.0, 50.0], two)):
         notes = chart(step_chart(make_result("a", [*slow, *[1.98] * (steps - len(slow))]))).notes
         assert notes == (*(thinned if steps > 400 else ()), text)
     assert chart(step_chart(make_result("a", 1.98))).notes == ()

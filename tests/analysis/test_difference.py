@@ -32,8 +32,10 @@ def changes(before: RunSources, after: RunSources) -> dict[str, tuple[str | None
 
 
 def test_two_equal_runs_have_no_difference() -> None:
-    one, two = (ran(run_id, f"cd /lustre/e_{run_id}\ntrain\n", "nemo-2.2.1.log") for run_id in ("k3f9a2", "m4g0b3"))
-    result = difference(one, two)
+    run_sources, two = (
+        ran(run_id, f"cd /lustre/e_{run_id}\ntrain\n", "nemo-2.2.1.log") for run_id in ("k3f9a2", "m4g0b3")
+    )
+    result = difference(run_sources, two)
     assert (result.changes, result.texts) == ((), ())
     assert result.unknown == ("Not stated in both logs: driver, NCCL.",)
 
@@ -57,8 +59,8 @@ def test_another_container_brings_other_versions_and_settings() -> None:
 def test_environment_launch_and_script() -> None:
     script = SCRIPT.read_text()
     before = ran("k3f9a2", script, env=(("NCCL_NVLS_ENABLE", "0"), ("NEW", "1")), srun=(("mpi", "pmix"),))
-    other = script.replace("NCCL_NVLS_ENABLE=0", "NCCL_NVLS_ENABLE=1")
-    after = ran("m4g0b3", other, env=(("NCCL_NVLS_ENABLE", "1"),), srun=(("mpi", "pmix"), ("wait", "60")))
+    output_text = script.replace("NCCL_NVLS_ENABLE=0", "NCCL_NVLS_ENABLE=1")
+    after = ran("m4g0b3", output_text, env=(("NCCL_NVLS_ENABLE", "1"),), srun=(("mpi", "pmix"), ("wait", "60")))
     assert changes(before, after) == {
         "srun": ("mpi=pmix", "mpi=pmix wait=60"),
         "NCCL_NVLS_ENABLE": ("0", "1"),

@@ -29,34 +29,41 @@ FAILED = make_result("bad", stage="failed", progress=Progress(steps_done=3, step
 
 
 def test_repeats_form_one_row_with_their_mean_and_noise() -> None:
-    (one,) = grouped([*REPEATS, at_day(FAILED, 3)], "configuration", {})
-    assert (one.title, one.scales, one.clusters, one.apart) == ("nemotron4 15b fp8", (64,), ("eos",), "")
-    assert [run.id for run in one.runs] == ["bad", "r2", "r1", "r0"]
-    assert (one.counted, one.left_out) == (3, {"state failed": 1})
-    assert one.repeats is not None
-    assert math.isclose(one.repeats.mean_s, 2.0)
-    assert one.ratio is not None
-    assert math.isclose(one.ratio, (1.98 / 2.0 + 1.98 / 2.02 + 1.0) / 3)
-    assert one.verdicts == {"PASS": 3}
-    assert one.first.made_at == CREATED_AT + 3 * DAY_S
+    (result_group,) = grouped([*REPEATS, at_day(FAILED, 3)], "configuration", {})
+    assert (result_group.title, result_group.scales, result_group.clusters, result_group.distinction) == (
+        "nemotron4 15b fp8",
+        (64,),
+        ("eos",),
+        "",
+    )
+    assert [run.id for run in result_group.runs] == ["bad", "r2", "r1", "r0"]
+    assert (result_group.counted, result_group.left_out) == (3, {"state failed": 1})
+    assert result_group.repeats is not None
+    assert math.isclose(result_group.repeats.mean_s, 2.0)
+    assert result_group.ratio is not None
+    assert math.isclose(result_group.ratio, (1.98 / 2.0 + 1.98 / 2.02 + 1.0) / 3)
+    assert result_group.verdicts == {"PASS": 3}
+    assert result_group.first.made_at == CREATED_AT + 3 * DAY_S
 
 
 def test_a_profiled_run_has_a_separate_row_and_is_excluded() -> None:
-    plain, other = grouped([at_day(make_result("a"), 1), make_result("b", selection=profiled())], "configuration", {})
-    assert plain.apart != other.apart
-    assert "profile" in other.apart.lower()
-    assert (other.counted, other.repeats, other.ratio, other.changed) == (0, None, None, ())
-    assert other.worst == "WARN"
+    plain, result_group = grouped(
+        [at_day(make_result("a"), 1), make_result("b", selection=profiled())], "configuration", {}
+    )
+    assert plain.distinction != result_group.distinction
+    assert "profile" in result_group.distinction.lower()
+    assert (result_group.counted, result_group.repeats, result_group.ratio, result_group.changed) == (0, None, None, ())
+    assert result_group.worst == "WARN"
 
 
 def test_rows_with_the_same_title_show_their_differences() -> None:
     results = [make_result("a"), make_result("b", selection=OTHER_LAYOUT), make_result("c", procedure="upstream")]
-    apart = {row.first.id: row.apart for row in grouped(results, "configuration", {})}
+    apart = {row.first.id: row.distinction for row in grouped(results, "configuration", {})}
     assert "TP 4" in apart["b"]
     assert "TP 2" in apart["a"]
     assert apart["a"] != apart["c"]
     elsewhere = make_result("d", cluster="selene")
-    assert [row.apart for row in grouped([*REPEATS, elsewhere], "configuration", {})] == ["", ""]
+    assert [row.distinction for row in grouped([*REPEATS, elsewhere], "configuration", {})] == ["", ""]
 
 
 @pytest.mark.parametrize(
@@ -92,8 +99,8 @@ def test_step_times_of_different_configurations_are_no_figure_but_their_ratios_a
 def test_a_change_is_detected_among_repeats_alone() -> None:
     times = (2.0, 2.01, 1.99, 2.0, 2.2, 2.19)
     slower = [at_day(make_result(f"s{day}", seconds), day) for day, seconds in enumerate(times)]
-    other = [at_day(make_result(f"o{day}", 1.99, LARGER), day) for day in range(6)]
-    for row in (*grouped(slower, "configuration", {}), *grouped([*slower, *other], "cluster", {})):
+    results = [at_day(make_result(f"o{day}", 1.99, LARGER), day) for day in range(6)]
+    for row in (*grouped(slower, "configuration", {}), *grouped([*slower, *results], "cluster", {})):
         ((repeats, change),) = row.changed
         assert repeats.runs[change.at].id == "s4"
         assert change.percent > 9

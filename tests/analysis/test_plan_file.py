@@ -26,9 +26,9 @@ def file_of(made: Plan) -> str:
 def test_every_configuration_of_the_recipes() -> None:
     for recipe in CATALOG.recipes:
         for selection in selections(recipe):
-            made = plan(CATALOG, selection)
-            again = plan_in(CATALOG, file_of(made))
-            assert (document(again), again.steps) == (document(made), made.steps)
+            run_plan = plan(CATALOG, selection)
+            again = plan_in(CATALOG, file_of(run_plan))
+            assert (document(again), again.steps) == (document(run_plan), run_plan.steps)
 
 
 @pytest.mark.parametrize(
@@ -43,10 +43,10 @@ def test_every_configuration_of_the_recipes() -> None:
     ],
 )
 def test_settings_changed_by_the_user_are_read(changes: dict[str, Any]) -> None:
-    made = plan(CATALOG, replace(NEMOTRON, **changes))
-    again = plan_in(CATALOG, file_of(made))
-    assert (again.parallelism, again.steps, again.options) == (made.parallelism, made.steps, made.options)
-    assert again.estimate == made.estimate
+    run_plan = plan(CATALOG, replace(NEMOTRON, **changes))
+    again = plan_in(CATALOG, file_of(run_plan))
+    assert (again.parallelism, again.steps, again.options) == (run_plan.parallelism, run_plan.steps, run_plan.options)
+    assert again.estimate == run_plan.estimate
 
 
 @pytest.mark.parametrize(

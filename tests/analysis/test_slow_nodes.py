@@ -87,13 +87,13 @@ def test_the_evidence_and_the_list_to_copy() -> None:
         seconds = (2.1 if slow else 2.0) * (1 + 0.001 * (index % 3))
         runs.append(run_of(SMALL, index, seconds, (nodes if slow else rest)[index // 2 % 4]))
     answer = slow_nodes(runs)
-    (found,) = [finding for finding in answer.findings if finding.state == "suspected"]
-    assert found.nodes == ("cn001", "cn009")
-    assert (found.runs_with, found.runs_without) == (16, 16)
-    assert found.difference_pct == pytest.approx(5, abs=0.2)
-    assert found.noise_pct == pytest.approx(0.15, abs=0.02)
-    assert found.chance is not None
-    assert found.chance <= 0.01
+    (node_finding,) = [finding for finding in answer.findings if finding.state == "suspected"]
+    assert node_finding.nodes == ("cn001", "cn009")
+    assert (node_finding.runs_with, node_finding.runs_without) == (16, 16)
+    assert node_finding.difference_pct == pytest.approx(5, abs=0.2)
+    assert node_finding.noise_pct == pytest.approx(0.15, abs=0.02)
+    assert node_finding.chance is not None
+    assert node_finding.chance <= 0.01
     assert answer.exclude == "--exclude=cn[001,009]"
     assert answer.words == "Suspected: cn[001,009], by 32 runs."
     everywhere = next(finding for finding in answer.findings if "cn008" in finding.nodes)
@@ -153,5 +153,5 @@ def test_consecutive_runs_on_the_same_nodes_count_once() -> None:
     runs = [run_of(SMALL, index, 2.1 if "cn001" in nodes else 2.0, nodes) for index, nodes in enumerate(placed)]
     answer = slow_nodes(runs)
     assert answer.suspected == ()
-    (found,) = [finding for finding in answer.findings if finding.nodes == ("cn001",)]
-    assert (found.runs_with, found.runs_without, found.state) == (6, 6, "not enough runs")
+    (node_finding,) = [finding for finding in answer.findings if finding.nodes == ("cn001",)]
+    assert (node_finding.runs_with, node_finding.runs_without, node_finding.state) == (6, 6, "not enough runs")

@@ -9,7 +9,7 @@ import pytest
 
 from llmb_tui.analysis.upstream_rules import (
     UpstreamResult,
-    counts_as_log,
+    is_parsed_log,
     llmb_run,
     parse_train_timing,
 )
@@ -206,6 +206,6 @@ def test_which_files_and_which_start_count() -> None:
         ("sbatch_a.t_7.out", ()),
         ("slurm-8.out", ()),
     ]
-    assert [counts_as_log(name) for name in (*names, "log-t_nccltrace_7_0.out", "log-t_7_0.err")] == [True] * 6 + [
+    assert [is_parsed_log(name) for name in (*names, "log-t_nccltrace_7_0.out", "log-t_7_0.err")] == [True] * 6 + [
         False, False,
     ]  # fmt: skip

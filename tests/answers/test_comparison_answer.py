@@ -71,8 +71,8 @@ def test_a_difference_within_the_noise_has_these_words() -> None:
 
 @pytest.mark.parametrize(("seconds", "word", "tone"), [(2.2, "slower", "warning"), (1.8, "faster", "good")])
 def test_a_difference_beyond_the_noise_has_a_word_and_a_tone(seconds: float, word: str, tone: str) -> None:
-    other = repeats("b", (seconds, seconds + 0.01, seconds - 0.01), cluster="selene")
-    answer = two_sides(repeats("a", (2.0, 2.01, 1.99)), other)
+    results = repeats("b", (seconds, seconds + 0.01, seconds - 0.01), cluster="selene")
+    answer = two_sides(repeats("a", (2.0, 2.01, 1.99)), results)
     text, shown = difference_cell(answer.make_blocks())
     assert text.startswith("10 % ±")
     assert f"{word} (" in text

@@ -63,10 +63,10 @@ def test_files_that_were_not_fetched_count_in_no_sum() -> None:
 def test_remaining_logs_are_a_table_and_removed_logs_are_named() -> None:
     first, second = (LogCopies(make_run(name), ("log",), 2_000_000, NOW) for name in ("first", "second"))
     logs = LocalLogs((first, second), {"third": "Suite s is active."})
-    removed, heading, row, *_, kept = lines(pruned_logs(logs, [first], NOW))
+    removed, heading, row, *_, text = lines(pruned_logs(logs, [first], NOW))
     assert removed.startswith("1 log (2 MB) removed")
     assert removed.endswith(": first")
     assert heading.split()[0] == "run"
     assert (row.split()[0], row.endswith("2 MB")) == ("second", True)
-    assert kept == "· note: The log of run third is kept. Suite s is active."
+    assert text == "· note: The log of run third is kept. Suite s is active."
     assert lines(pruned_logs(LocalLogs(), (), NOW)) == ["No log can be removed."]

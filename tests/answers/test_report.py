@@ -180,9 +180,9 @@ def test_configuration_environment_and_deviations() -> None:
 
 
 def test_a_doubtful_run_has_its_reasons() -> None:
-    made = report([reported(make_result("p", 2.0, profiled()))], NOW)
-    assert banners(made)[0].result == "WARN"
-    assert "profiled" in section(made, "Verdict and its basis")
+    answer = report([reported(make_result("p", 2.0, profiled()))], NOW)
+    assert banners(answer)[0].result == "WARN"
+    assert "profiled" in section(answer, "Verdict and its basis")
     overridden = make_result(
         "h", 2.0, replace(NEMOTRON, overrides=Overrides(tp=4), options=RunOptions(save_checkpoint=True))
     )
@@ -200,10 +200,10 @@ def test_a_run_without_a_verdict_has_the_reason() -> None:
         no_verdict="No verdict: the run ended before its first step.",
         failure=NO_MEMORY,
     )
-    made = report([reported(broken)], NOW)
-    assert banners(made) == (Banner("", "The run ended before its first step. A GPU ran out of memory."),)
-    assert Page(html(made)).text.count("A GPU ran out of memory.") >= 1
-    assert "**No verdict** – The run ended" in markdown(made)
+    answer = report([reported(broken)], NOW)
+    assert banners(answer) == (Banner("", "The run ended before its first step. A GPU ran out of memory."),)
+    assert Page(html(answer)).text.count("A GPU ran out of memory.") >= 1
+    assert "**No verdict** – The run ended" in markdown(answer)
 
 
 def interrupted(run_id: str, stage: Stage = "failed", seconds: float = 1.98) -> ReportedRun:
@@ -222,11 +222,11 @@ def interrupted(run_id: str, stage: Stage = "failed", seconds: float = 1.98) -> 
 )
 def test_a_failed_run_starts_with_its_end_and_has_no_verdict(stage: Stage, ending: str) -> None:
     run = interrupted("b", stage)
-    made = report([run], NOW)
-    (head,) = banners(made)
+    answer = report([run], NOW)
+    (head,) = banners(answer)
     assert head.result == ""
     assert head.words.startswith(f"{ending} Until then it was PASS, fast enough: 100.0 % of the expected speed.")
-    basis = next(part for part in sections(made) if part.title == "Verdict and its basis")
+    basis = next(part for part in sections(answer) if part.title == "Verdict and its basis")
     assert isinstance(basis.blocks[0], Text)
     assert basis.blocks[0].text.startswith(f"{ending} Until then PASS: the expected step time divided by")
     several = report([run, reported(make_result("done"))], NOW)
@@ -264,18 +264,18 @@ RUNAI = RunaiSpec(
 )
 def test_each_launch_method_has_its_deviations(procedure: ProcedureId, spec: RunaiSpec | None, deviation: str) -> None:
     run = replace(ONE, result=with_changes(ONE.result, procedure=procedure, spec=spec))
-    made = report([run], NOW)
-    assert deviation in section(made, "Deviations from the published procedure")
-    assert ("Digest of the container" in facts(made)) == (spec is None)
-    assert html(made)
-    assert markdown(made)
+    answer = report([run], NOW)
+    assert deviation in section(answer, "Deviations from the published procedure")
+    assert ("Digest of the container" in facts(answer)) == (spec is None)
+    assert html(answer)
+    assert markdown(answer)
 
 
 def test_a_simulated_run_is_named_with_its_verdict() -> None:
     simulated = replace(ONE, result=replace(RUN, facts=LogFacts("nemo2", (), (), 0, simulated=True)))
-    made = report([simulated], NOW)
-    assert "no GPU trained anything" in banners(made)[0].words
-    assert "simulated" in made.subtitle
+    answer = report([simulated], NOW)
+    assert "no GPU trained anything" in banners(answer)[0].words
+    assert "simulated" in answer.subtitle
     several = report([simulated, ONE], NOW)
     assert banners(several)[0].words == "2 runs: 2 PASS. Simulated: no GPU trained anything."
 
@@ -289,20 +289,20 @@ def several() -> Sequence[ReportedRun]:
 
 
 def test_several_runs_have_a_summary_and_a_comparison() -> None:
-    made = report(several(), NOW)
-    assert made.title == "5 runs"
-    assert banners(made) == (Banner("FAIL", "5 runs: 4 PASS, 1 FAIL."),)
-    summary = next(block for block in sections(made)[0].blocks if isinstance(block, Grid))
+    answer = report(several(), NOW)
+    assert answer.title == "5 runs"
+    assert banners(answer) == (Banner("FAIL", "5 runs: 4 PASS, 1 FAIL."),)
+    summary = next(block for block in sections(answer)[0].blocks if isinstance(block, Grid))
     assert [row[0] for row in summary.table.rows] == ["r0", "r1", "r2", "r3", "r4"]
     assert "The same for all: release 25.04, cluster eos, launch our script, state done." in summary.caption
-    assert {picture.name for picture in pictures(made.make_blocks())} >= {
+    assert {picture.name for picture in pictures(answer.make_blocks())} >= {
         "scale-1",
         "efficiency-1",
         "r0-steps",
         "r4-steps",
     }
-    assert len({picture.name for picture in pictures(made.make_blocks())}) == len(pictures(made.make_blocks()))
-    page = Page(html(made))
+    assert len({picture.name for picture in pictures(answer.make_blocks())}) == len(pictures(answer.make_blocks()))
+    page = Page(html(answer))
     assert {link.removeprefix("#") for link in page.links} <= set(page.ids), "links lead into the page itself"
     assert len(page.ids) == len(set(page.ids))
     assert "noise" in page.text
@@ -310,11 +310,11 @@ def test_several_runs_have_a_summary_and_a_comparison() -> None:
 
 def test_runs_that_are_not_comparable_are_refused_with_the_reason() -> None:
     results = [make_result("a", 2.0), make_result("b", 2.7, replace(NEMOTRON, dtype="bf16", size="340b", scale=128))]
-    made = report([reported(result) for result in results], NOW)
-    refusal = remarks(made.make_blocks())[0]
+    answer = report([reported(result) for result in results], NOW)
+    refusal = remarks(answer.make_blocks())[0]
     assert (refusal.label.word, refusal.label.tone) == ("not comparable", "bad")
     assert refusal.text.startswith("The models differ")
-    assert "✗ not comparable: The models differ" in Page(html(made)).text
+    assert "✗ not comparable: The models differ" in Page(html(answer)).text
 
 
 def test_a_suite_has_its_purpose_and_the_state_of_each_row() -> None:
@@ -325,11 +325,11 @@ def test_a_suite_has_its_purpose_and_the_state_of_each_row() -> None:
     plan = plan_suite(replace(suite, rows=rows), CATALOG, profile, Policy())
     state = RunState(run.result.id, "done", verdict=run.result.verdict)
     unfinished = progress_of(plan, {run.result.id: RunRecord(run.result.run, state)})
-    made = report([run], NOW, [unfinished])
-    assert made.title == "Suite weekly"
-    assert banners(made) == (Banner("PASS", "1 run: 1 PASS."),)
-    assert "#2" in Page(html(made)).text
-    assert facts(made)["Progress"].startswith("1 of 2 runs done: 1 PASS")
+    answer = report([run], NOW, [unfinished])
+    assert answer.title == "Suite weekly"
+    assert banners(answer) == (Banner("PASS", "1 run: 1 PASS."),)
+    assert "#2" in Page(html(answer)).text
+    assert facts(answer)["Progress"].startswith("1 of 2 runs done: 1 PASS")
     finished = progress_of(plan, {row.run_id: RunRecord(run.result.run, state) for row in rows})
     assert banners(report([run], NOW, [finished])) == (Banner("PASS", "2 of 2 configurations pass."),)
     assert "no verdict yet" in banners(report([], NOW, [progress_of(plan, {})]))[0].words

@@ -143,8 +143,8 @@ def test_a_row_typed_from_its_readme(catalog: Catalog, golden: dict[str, Any]) -
     (row,) = (r for r in rows(recipe) if (r.size, r.gpu, r.dtype, r.gpus, r.scaling) == key)
     assert row.printed == golden["printed"]
     assert {name: getattr(row, name) for name in golden["runs"]} == golden["runs"]
-    found = [r for r in results(recipe) if (r.size, r.gpu, r.dtype, r.gpus, r.scaling) == key]
-    assert [{name: getattr(r, name) for name in golden["result"]} for r in found] == (
+    result_rows = [r for r in results(recipe) if (r.size, r.gpu, r.dtype, r.gpus, r.scaling) == key]
+    assert [{name: getattr(r, name) for name in golden["result"]} for r in result_rows] == (
         [golden["result"]] if golden["result"] else []
     )
 

@@ -111,8 +111,8 @@ def test_a_plan_warns_when_a_broken_preset_may_be_the_intended_release(
     broken = text.replace('release = "1.0"', f'release = "{release}"').replace("gated = true", line)
     (tiny_preset.parent / "z.toml").write_text(broken, encoding="utf-8")
     catalog = load_presets([tiny_preset.parent], lambda _: None)
-    made = plan(catalog, Selection("tiny", "1.0", "1b", "h100", "bf16", 16))
-    warnings = [problem for problem in made.problems if problem.field == "release"]
+    run_plan = plan(catalog, Selection("tiny", "1.0", "1b", "h100", "bf16", 16))
+    warnings = [problem for problem in run_plan.problems if problem.field == "release"]
     assert len(warnings) == told
     assert all(problem.severity == "warning" and "z.toml" in problem.reason for problem in warnings)
     other = plan(catalog, Selection("grok1", "25.02", "314b", "h100", "bf16", 8))

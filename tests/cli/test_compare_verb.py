@@ -37,10 +37,10 @@ def ended(tmp_path: Path) -> Ended:
     runs = Runs(UserPaths(tmp_path / "config", tmp_path / "state"))
 
     def make(run_id: str, seconds: float, selection: Selection = NEMOTRON, *, nodes: str = "", **spec: Any) -> None:
-        made = plan(CATALOG, selection)
+        run_plan = plan(CATALOG, selection)
         job = Job("7", "run", "COMPLETED", node_list=nodes) if nodes else None
         created_at = CREATED_AT + len(runs.all())
-        run = make_run(run_id, plan=made, spec=replace(make_spec(run_id), **spec), job=job, job_state="COMPLETED")
+        run = make_run(run_id, plan=run_plan, spec=replace(make_spec(run_id), **spec), job=job, job_state="COMPLETED")
         runs.save(replace(run, created_at=created_at, submitted_at=created_at, log_read=True))
         runs.save_script(run_id, f"#!/bin/bash\n# {run_id}\nexport MINE={spec.get('vboost', False)}\n")
         (runs.folder(run_id) / "log").write_text("".join(STEP.format(step, seconds) for step in range(50)))

@@ -14,7 +14,8 @@ import pytest
 from llmb_tui.cli import main
 
 CASES = Path(__file__).parents[1] / "diagnosis" / "cases"
-KEYS = ["file", "format", "steps", "starts", "causes", "last_lines"]
+KEYS = ["file", "format", "steps", "starts", "causes", "notes", "last_lines"]
+WATCH_CASES = CASES.parents[1] / "watch" / "cases"
 CAUSE = ["what", "why", "fix", "stage", "line", "line_number", "rank", "node", "rule"]
 
 
@@ -69,6 +70,46 @@ def test_the_log_of_a_whole_run_has_no_cause(capsys: pytest.CaptureFixture[str])
     assert explained(capsys, path)["causes"] == []
     assert main(["explain", path]) == 0
     assert "nothing failed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("log", "starts", "notes"),
+    [
+        (
+            "19-appended-after-requeue.log",
+            2,
+            ["Start 2 of the training began at step 30: its median step time is 2.1 s"],
+        ),
+        ("81-all-iterations-skipped.log", 1, ["None of the 50 steps trained the model"]),
+        ("whole-but-nan.out", 1, ["None of the 50 steps trained the model"]),
+        ("82-network-socket.log", 1, ["NCCL INFO Using network Socket`", "aws-ofi-nccl initialization failed`"]),
+    ],
+)
+@pytest.mark.parametrize("verb", ["explain", "results"])
+def test_what_a_whole_run_hides_is_reported(
+    verb: str, log: str, starts: int, notes: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(WATCH_CASES / log)
+    document = explained(capsys, path)
+    assert (document["causes"], document["steps"], document["starts"]) == ([], 50, starts)
+    assert len(document["notes"]) == len(notes)
+    assert main([verb, path]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert all(note in out for note in notes)
+    assert "nothing failed" not in out
+
+
+@pytest.mark.parametrize("verb", ["explain", "results"])
+@pytest.mark.parametrize("log", ["10-nemo2-without-step-time", "11-nemo-automodel-micro-batches"])
+def test_a_log_without_step_times_says_so(verb: str, log: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([verb, str(CASES / f"{log}.log")]) == 0
+    assert "no step time" in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_notes_of_a_sound_run_are_empty(capsys: pytest.CaptureFixture[str]) -> None:
+    for log in ("15-run-whole-crash-at-exit", "18-nemo2-two-epochs", "03-megatron-lm-timestamp-throughput"):
+        document = explained(capsys, str(CASES / f"{log}.log"))
+        assert (document["causes"], document["notes"]) == ([], [])
 
 
 def test_a_stage_chooses_its_rules(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -28,15 +28,15 @@ HOSTILE = "a\x1b]52;c;eA==\x07b\x9b31mc\u202ed\u200fe\u200bf\U000e0041g\ufeffh\u
 def test_invisible_characters_are_shown() -> None:
     chars = [chr(code) for code in range(0x110000) if chr(code) != "\n"]
     shown = clean("\n".join(chars)).split("\n")  # one character per line, so that none continues a sequence of another
-    kept = ["\n", *(char for char, one in zip(chars, shown, strict=True) if char == one)]
-    unseen = [char for char in kept if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
+    texts = ["\n", *(char for char, one in zip(chars, shown, strict=True) if char == one)]
+    unseen = [char for char in texts if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
     # Visible characters of Arabic, Syriac and other scripts; tab and newline.
     assert [
         char for char in unseen if unicodedata.bidirectional(char) in ("LRE", "RLE", "LRO", "RLO", "PDF", "BN")
     ] == []
     assert {"\t", "\n"} <= set(unseen)
     assert len(unseen) < 40
-    assert all(char in kept for char in "äßé€–漢字 हिन्दी ไทย עברית العربية 🙂")
+    assert all(char in texts for char in "äßé€–漢字 हिन्दी ไทย עברית العربية 🙂")
 
 
 def test_marks_do_not_climb() -> None:

@@ -36,8 +36,8 @@ def ended(tmp_path: Path) -> Callable[[int, float], str]:
     """Store a run of Nemotron4 15b BF16 with the given step time, and return its cluster's name."""
 
     def make(scale: int, seconds: float) -> str:
-        made = plan(CATALOG, Selection("nemotron4", "25.04", "15b", "h100", "bf16", scale))
-        drafted = draft_of(made).run
+        run_plan = plan(CATALOG, Selection("nemotron4", "25.04", "15b", "h100", "bf16", scale))
+        drafted = draft_of(run_plan).run
         run = replace(drafted, submission="submitted", job_ids=("7",), submitted_at=1.0, job_state="COMPLETED")
         runs = Runs(UserPaths(tmp_path / "config", tmp_path / "state"))
         runs.save(run)

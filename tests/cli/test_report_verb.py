@@ -123,8 +123,8 @@ def test_an_absurd_step_time_spoils_no_report(home: Path, absurd: str) -> None:
     """The report of a run also reads the runs at other scales."""
     runs = Runs(UserPaths(home / "config", home / "state"))
     for gpus in (16, 32):
-        made = plan(CATALOG, replace(NEMOTRON, scale=gpus))
-        runs.save(make_run(f"at{gpus}", plan=made, job_state="COMPLETED", log_read=True))
+        run_plan = plan(CATALOG, replace(NEMOTRON, scale=gpus))
+        runs.save(make_run(f"at{gpus}", plan=run_plan, job_state="COMPLETED", log_read=True))
         seconds = 1.98 if gpus == 32 else absurd
         (runs.folder(f"at{gpus}") / "log").write_text("".join(STEP.format(step, seconds) for step in range(50)))
     for words in (("at32",), ("at16",), ("at16", "at32")):

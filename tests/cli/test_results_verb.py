@@ -388,10 +388,10 @@ def test_the_same_folder_on_a_cluster(home: Path, experiment: Path) -> None:
 
 def test_a_run_of_another_user_by_our_script(home: Path, tmp_path: Path) -> None:
     """The plan is in its folder; here and on the cluster, by an absolute path and by one from the home directory."""
-    made = plan(CATALOG, NEMOTRON)
+    run_plan = plan(CATALOG, NEMOTRON)
     task = tmp_path / "task"
     (task / "configs").mkdir(parents=True)
-    (task / "configs" / "plan.json").write_text(json.dumps(document(made) | {"steps": made.steps}))
+    (task / "configs" / "plan.json").write_text(json.dumps(document(run_plan) | {"steps": run_plan.steps}))
     (task / "log-acct-acct.t_7_0.out").write_text(log())
     Services(UserPaths(home / "config", home / "state")).clusters.save(
         SlurmProfile("near", "localhost", "acct", "batch", "/lustre", transport="local")
@@ -442,9 +442,9 @@ def test_the_csv_table_has_every_number(home: Path) -> None:
 
 def test_losses_are_compared_only_within_a_configuration(home: Path) -> None:
     remember(home, "first", log(), created_at=1.0)
-    other = plan(CATALOG, replace(NEMOTRON, scale=128))
+    run_plan = plan(CATALOG, replace(NEMOTRON, scale=128))
     services = Services(UserPaths(home / "config", home / "state"))
-    services.runs.save(replace(make_run("other", job_state="COMPLETED", log_read=True), plan=other))
+    services.runs.save(replace(make_run("other", job_state="COMPLETED", log_read=True), plan=run_plan))
     (services.runs.folder("other") / "log").write_text(log())
     assert documents(home, "other")[0]["result"]["loss"]["against_first"] is None
 

@@ -133,11 +133,11 @@ def test_a_run_that_may_change_within_its_time_stamp_is_not_cached(
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"maker": 1}', None])
 def test_a_damaged_or_foreign_cache_is_ignored(places: UserPaths, loaded: list[str], text: str | None) -> None:
     remember(places, done())
-    first, kept = jobs(places, "--json"), places.runs_done.read_text()
-    places.runs_done.write_text(kept.replace('"maker": ["', '"maker": ["0') if text is None else text)
+    first, output_text = jobs(places, "--json"), places.runs_done.read_text()
+    places.runs_done.write_text(output_text.replace('"maker": ["', '"maker": ["0') if text is None else text)
     assert jobs(places, "--json") == first
     assert loaded == ["done", "done"]
-    assert places.runs_done.read_text() == kept
+    assert places.runs_done.read_text() == output_text
 
 
 def test_another_threshold_reads_the_runs_again(places: UserPaths, loaded: list[str]) -> None:

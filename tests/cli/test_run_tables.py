@@ -26,12 +26,12 @@ def ended(tmp_path: Path) -> Ended:
     """Store a run of Nemotron4 15b with a step time of 1.97 s; 1.98 s are published."""
 
     def make(options: RunOptions) -> Run:
-        made = plan(CATALOG, replace(NEMOTRON, options=options))
-        drafted = draft_of(made).run
+        run_plan = plan(CATALOG, replace(NEMOTRON, options=options))
+        drafted = draft_of(run_plan).run
         run = replace(drafted, submission="submitted", job_ids=("7",), submitted_at=1.0, job_state="COMPLETED")
         runs = Runs(UserPaths(tmp_path / "config", tmp_path / "state"))
         runs.save(run)
-        log = "".join(STEP.format(step, made.steps - 1) for step in range(made.steps))
+        log = "".join(STEP.format(step, run_plan.steps - 1) for step in range(run_plan.steps))
         (runs.folder(run.id) / "log").write_text(log)
         return run
 

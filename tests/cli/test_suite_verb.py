@@ -280,8 +280,8 @@ def test_the_log_of_a_job_that_ends_after_the_last_poll_is_read(
     log = services.runs.folder("row2") / "log"
     looks = iter((False, True))
 
-    def read_logs(*_: object, going_too: bool) -> LogFetchResult:
-        assert going_too
+    def read_logs(*_: object, include_active: bool) -> LogFetchResult:
+        assert include_active
         services.runs.save(make_run("row2", job_state="COMPLETED", log_read=next(looks)))
         if services.runs.load("row2").log_read:
             log.write_text((services.runs.folder("row1") / "log").read_text())
@@ -390,13 +390,13 @@ def test_flags_that_a_submitted_suite_cannot_apply_are_refused(
 
 
 @pytest.mark.usefixtures("file")
-def test_a_submitted_suite_is_started_anew(tmp_path: Path) -> None:
+def test_new_submits_a_suite_a_second_time(tmp_path: Path) -> None:
     suite_id = stored(tmp_path, "COMPLETED", at_most=2)
     services = Services(UserPaths(tmp_path / "config", tmp_path / "state"))
     first = services.suites.change(suite_id, lambda suite: replace(suite, cancelled=True))
     suite(tmp_path, "submit", suite_id, "--yes", "--new", code=2)
-    (other,) = set(kept(tmp_path)) - {suite_id}
-    again = services.suites.load(other)
+    (text,) = set(kept(tmp_path)) - {suite_id}
+    again = services.suites.load(text)
     assert [row.selection for row in again.rows] == [row.selection for row in first.rows]
     assert (again.at_most, again.digest, again.cancelled) == (2, first.digest, False)
     assert not set(again.run_ids) & set(first.run_ids)

@@ -143,16 +143,16 @@ def test_one_of_two_programs_that_add_a_cluster_is_refused(tmp_path: Path, monke
 
 def test_a_change_of_a_cluster_that_changed_meanwhile_is_refused(tmp_path: Path) -> None:
     places = UserPaths(tmp_path / "config", tmp_path / "state")
-    one, other = Services(places).clusters, Services(places).clusters
+    clusters, other = Services(places).clusters, Services(places).clusters
     read = SlurmProfile("eos", "h", "first", "p", "/x")
-    one.change(None, read)
+    clusters.change(None, read)
     other.change(read, replace(read, account="second"))
     with pytest.raises(LlmbError, match="its file has changed since it was read"):
-        one.change(read, replace(read, partition="q"))
+        clusters.change(read, replace(read, partition="q"))
     with pytest.raises(LlmbError, match="A cluster named eos already exists"):
-        one.change(None, read)
+        clusters.change(None, read)
     with pytest.raises(LlmbError, match="A cluster named eos already exists"):
-        one.change(replace(read, name="tyche"), read)
-    assert one.profile("eos") == replace(read, account="second")
-    one.change(replace(read, account="second"), replace(read, account="third"))
+        clusters.change(replace(read, name="tyche"), read)
+    assert clusters.profile("eos") == replace(read, account="second")
+    clusters.change(replace(read, account="second"), replace(read, account="third"))
     assert slurm(other.profile("eos")).account == "third"

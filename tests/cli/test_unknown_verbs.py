@@ -41,7 +41,7 @@ class RecordingClusters(Clusters):
     def connect(self, prompter: Prompter | None) -> None:
         self.attended.append(prompter is not None)
 
-    def look(self, *_: object) -> None:
+    def query_jobs(self, *_: object) -> None:
         raise LlmbError("Slurm is not asked by this test.")
 
 

@@ -228,13 +228,13 @@ def test_a_recipe_that_is_not_installed_is_not_submitted(
 def test_private_commits_are_reported_and_nothing_is_submitted(
     services: RecordingServices, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = "Commit 111 is not in https://example.org/NeMo. It may not be public."
-    services.asked.checks = (Check("commits", "Required commits", "failed", found, "2 commits", "Choose direct."),)
+    text = "Commit 111 is not in https://example.org/NeMo. It may not be public."
+    services.asked.checks = (Check("commits", "Required commits", "failed", text, "2 commits", "Choose direct."),)
     assert call("doctor", "eos", *FLAGS, "--procedure", "upstream") == 2
-    assert found in capsys.readouterr().out
+    assert text in capsys.readouterr().out
     assert call(*SUBMIT, "--yes") == 2
     printed = capsys.readouterr().err
-    assert found in printed
+    assert text in printed
     assert "Choose direct." in printed
     assert services.runs.all() == ()
 
@@ -308,9 +308,9 @@ def test_the_launch_method_needs_a_recipe(capsys: pytest.CaptureFixture[str], ve
 
 
 def test_only_nvidias_scripts_need_the_hub_token(services: RecordingServices) -> None:
-    made = plan(services.catalog, CHOSEN)
+    run_plan = plan(services.catalog, CHOSEN)
     needed = {
-        procedure: [need.id for need in secrets_of(services.request("eos", made, procedure)) if need.required]
+        procedure: [need.id for need in secrets_of(services.request("eos", run_plan, procedure)) if need.required]
         for procedure in procedures_on(None)
     }
     assert needed == {"direct": [], "upstream": ["hugging-face"]}

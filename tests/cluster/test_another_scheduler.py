@@ -108,9 +108,9 @@ def test_a_run_is_watched_to_its_cancel(lab: Lab) -> None:
     lab.verb("cancel", RUN, "--yes")
     assert (lab.queue / "7.job").read_text() == "CANCELLED"
     assert lab.watched(exit_code=4)["state"] == "cancelled"
-    kept = Runs(lab.places).folder(RUN)
-    assert (kept / "log").read_text() == LOG
-    assert (kept / "accounting.txt").read_text() == "7 CANCELLED\n"
+    path = Runs(lab.places).folder(RUN)
+    assert (path / "log").read_text() == LOG
+    assert (path / "accounting.txt").read_text() == "7 CANCELLED\n"
 
 
 def test_nothing_is_cancelled_on_a_read_only_cluster(lab: Lab) -> None:

@@ -90,7 +90,7 @@ def test_a_second_connection_that_failed_is_tried_again_later(
     assert session.bulk.alive
 
 
-def test_a_broken_second_connection_is_made_again_without_errors_elsewhere(
+def test_a_broken_second_connection_is_replaced_without_errors_elsewhere(
     node: LoginNode, session: SlurmCluster
 ) -> None:
     session.run(["true"])

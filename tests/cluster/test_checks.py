@@ -61,6 +61,18 @@ def test_without_a_plan_only_the_cluster_is_checked() -> None:
     assert not {"time-limit", "gpus", "cpu", "trial"} & set(by_id)
 
 
+OTHER_SLURM = """\
+srun: error: spank: /etc/slurm/plugstack.conf.d/pyxis.conf:1: Failed to load plugin /usr/lib/slurm/spank_pyxis.so: \
+Incompatible Slurm plugin version (21.08.8)
+srun: error: Failed to initialize plugin stack
+"""
+"""Words of srun after NVIDIA/pyxis#95."""
+OTHER_SLURM_22_05 = """\
+srun: error: plugin_load_from_file: Incompatible Slurm plugin /usr/lib/slurm/spank_pyxis.so version (21.08.8)
+srun: error: spank: /usr/lib/slurm/spank_pyxis.so: Incompatible plugin version
+srun: error: spank: /etc/slurm/plugstack.conf:1: Failed to load plugin /usr/lib/slurm/spank_pyxis.so. Aborting.
+srun: error: Failed to initialize plugin stack
+"""
 FAULTS: list[tuple[dict[str, Answer], str, str, str]] = [
     ({"version": Answer(127, "sh: 1: sinfo: not found\n")}, "scheduler", "failed", "non-interactive"),
     ({"version": Answer(-1, "")}, "scheduler", "failed", "may hang"),
@@ -119,6 +131,13 @@ FAULTS: list[tuple[dict[str, Answer], str, str, str]] = [
     ({"srun": Answer(0, "Usage: srun\n --container=path\n")}, "pyxis", "failed", "Slurm plugin Pyxis"),
     ({"srun": Answer(0, "  --container-image=I --container-mounts=M\n")}, "pyxis", "failed", "too old"),
     ({"mpi": Answer(0, "MPI plugin types are...\n\tnone\n\tpmi2\n")}, "pmix", "failed", "no PMIx plugin"),
+    ({"srun": Answer(1, OTHER_SLURM)}, "pyxis", "failed", "has to be built for Slurm 23.11.4"),
+    ({"srun": Answer(1, OTHER_SLURM_22_05)}, "pyxis", "failed", "has to be built for Slurm 23.11.4"),
+    ({"srun": Answer(1, "srun: error: Failed to initialize plugin stack\n")}, "pyxis", "failed", "`srun` fails"),
+    ({"mpi": Answer(1, OTHER_SLURM)}, "pmix", "failed", "has to be built for Slurm 23.11.4"),
+    ({"mpi": Answer(1, "srun: fatal: no\n")}, "pmix", "failed", "`srun --mpi=list` fails"),
+    ({"pmix": Answer(1, OTHER_SLURM_22_05)}, "pmix", "failed", "has to be built for Slurm 23.11.4"),
+    ({"trial": Answer(1, OTHER_SLURM)}, "trial", "warning", "has to be built for Slurm 23.11.4"),
     (
         {"pmix": Answer(1, "srun: error: mpi/pmix_v4: init: pmi/pmix: can not load PMIx library\n")},
         "pmix",
@@ -126,6 +145,13 @@ FAULTS: list[tuple[dict[str, Answer], str, str, str]] = [
         "libpmix2",
     ),
 ]
+
+
+def test_a_pyxis_built_for_another_slurm_is_quoted_by_both_checks() -> None:
+    """The mpi list fails with the same words, because every start of srun loads the plugins."""
+    found = checks({name: Answer(1, OTHER_SLURM) for name in ("srun", "mpi", "pmix")})
+    assert found["pyxis"].found == found["pmix"].found
+    assert "spank_pyxis.so: Incompatible Slurm plugin version (21.08.8)" in found["pyxis"].found
 
 
 @pytest.mark.parametrize(("changes", "check", "status", "words"), FAULTS)
@@ -186,8 +212,8 @@ def test_an_account_that_slurm_does_not_enforce_is_a_warning() -> None:
 
 
 def test_no_gpu_request_is_a_warning_if_slurm_counts_gpus() -> None:
-    found = checks(profile=replace(PROFILE, gpu_request="none"))["gpu-request"]
-    assert (found.status, "gpus-per-node" in found.fix) == ("warning", True)
+    check = checks(profile=replace(PROFILE, gpu_request="none"))["gpu-request"]
+    assert (check.status, "gpus-per-node" in check.fix) == ("warning", True)
 
 
 def test_no_gpu_request_is_right_if_slurm_counts_none() -> None:
@@ -234,8 +260,8 @@ def test_only_nodes_with_the_right_gpus_count() -> None:
 
 def test_a_partition_with_two_gpu_types_suggests_a_constraint() -> None:
     mixed = nodes("9|idle|gpu:h100:8|hbm3,ib", "90|idle|gpu:a100:8|hbm2,ib")
-    found = checks(mixed)["gpus"]
-    assert (found.status, found.fix) == (
+    check = checks(mixed)["gpus"]
+    assert (check.status, check.fix) == (
         "warning",
         "The job could get other GPUs than H100: set the cluster's constraint to hbm3.",
     )
@@ -273,9 +299,9 @@ def test_other_partitions_are_suggested_if_the_partition_has_only_slices() -> No
 
 def test_a_request_by_number_may_get_slices_of_the_same_node() -> None:
     mixed = batch("gpu:h100:4,gpu:h100_1g.10gb:28")
-    found = checks(mixed, plan=replace(with_gpu("h100", 4), nodes=8))["gpus"]
-    assert (found.status, found.found) == ("warning", "4 × h100, 28 × h100_1g.10gb (MIG slices)")
-    assert found.fix == (
+    check = checks(mixed, plan=replace(with_gpu("h100", 4), nodes=8))["gpus"]
+    assert (check.status, check.found) == ("warning", "4 × h100, 28 × h100_1g.10gb (MIG slices)")
+    assert check.fix == (
         "The job could get other GPUs than H100: choose a partition whose nodes have only whole GPUs of this type."
     )
     same = checks(mixed, replace(PROFILE, constraint="mig"), with_gpu("h100", 4))["gpus"]
@@ -348,11 +374,11 @@ def test_nodes_without_gpus_are_not_counted_among_those_with_some() -> None:
 def test_cards_are_distinguished_from_the_modules_of_the_published_step_times(
     site: str, wanted: str, status: str
 ) -> None:
-    found = checks(nodes(f"8|idle|gpu:{site}:8(S:0-1)"), plan=with_gpu(wanted))["gpus"]
-    assert found.status == status
+    check = checks(nodes(f"8|idle|gpu:{site}:8(S:0-1)"), plan=with_gpu(wanted))["gpus"]
+    assert check.status == status
     if status == "warning":
-        assert f"published step times were measured on {wanted.upper()} SXM, and {site} is slower" in found.fix
-        assert "verdict of a run on it will be WARN" in found.fix
+        assert f"published step times were measured on {wanted.upper()} SXM, and {site} is slower" in check.fix
+        assert "verdict of a run on it will be WARN" in check.fix
 
 
 def test_a_constraint_selects_sxm_modules_or_pcie_cards() -> None:
@@ -424,8 +450,8 @@ def test_a_large_partition_with_a_small_node_limit_does_not_hide_the_others() ->
         "nodes": Answer(0, "batch|batch*|up|4:00:00|100|idle|gpu:h100:8|\nlong|long|up|4:00:00|64|idle|gpu:h100:8|\n"),
     }
     profile = replace(PROFILE, partition="batch,long")
-    found = checks(two, profile)["nodes"]
-    assert (found.status, found.found) == ("ok", "64 working of 64")
+    check = checks(two, profile)["nodes"]
+    assert (check.status, check.found) == ("ok", "64 working of 64")
     assert checks(two, profile, replace(PLAN, nodes=65))["nodes"].found == "at most 2 for one job"
 
 
@@ -554,15 +580,15 @@ def with_qos(own: str, of_partition: str, config: str = CONFIG) -> dict[str, Ans
 def test_a_limit_of_the_partitions_qos_overrides_the_same_limit_of_the_jobs_qos() -> None:
     """Limits of one kind on one resource."""
     assert "qos" not in checks(with_qos("|00:10:00|node=4||", "|1-00:00:00|node=64||"))
-    found = checks(with_qos("|00:10:00|node=4|gres/gpu=8|", "||node=64||"))["qos"]
-    assert (found.status, found.found) == ("failed", "normal allows 8 GPUs; normal allows 00:10:00")
+    check = checks(with_qos("|00:10:00|node=4|gres/gpu=8|", "||node=64||"))["qos"]
+    assert (check.status, check.found) == ("failed", "normal allows 8 GPUs; normal allows 00:10:00")
     assert checks(with_qos("||node=64||", "||node=4||"))["qos"].found == "big allows 4 nodes"
     assert checks(with_qos("||node=4||", "|||node=64|"))["qos"].found == "normal allows 4 nodes"
 
 
 def test_a_jobs_qos_may_go_before_that_of_the_partition() -> None:
-    found = checks(with_qos("DenyOnLimit,OverPartQOS||node=4||", "||node=64||"))["qos"]
-    assert (found.status, found.found) == ("failed", "normal allows 4 nodes")
+    check = checks(with_qos("DenyOnLimit,OverPartQOS||node=4||", "||node=64||"))["qos"]
+    assert (check.status, check.found) == ("failed", "normal allows 4 nodes")
     assert "qos" not in checks(with_qos("OverPartQOS||node=64||", "||node=4||"))
 
 
@@ -586,9 +612,9 @@ def test_a_limit_of_the_partition_that_the_jobs_qos_lifts_is_a_warning(
 
 def test_a_limit_that_slurm_does_not_enforce_is_a_warning() -> None:
     lax = CONFIG.replace("associations,limits,qos", "associations,qos")
-    found = checks(with_qos("||||", "||node=4||", lax))["qos"]
-    assert (found.status, found.found) == ("warning", "big allows 4 nodes")
-    assert "does not enforce limits" in found.fix
+    check = checks(with_qos("||||", "||node=4||", lax))["qos"]
+    assert (check.status, check.found) == ("warning", "big allows 4 nodes")
+    assert "does not enforce limits" in check.fix
 
 
 def test_of_several_partitions_one_qos_that_allows_the_job_is_enough() -> None:

@@ -112,6 +112,22 @@ def test_a_good_login_node_passes_without_a_word_of_advice(needs: Needs) -> None
             "A job in partition batch",
         ),
         (
+            {"enroot": Answer(1, "mkdir: cannot create directory '/opt/dlami': Permission denied\n")},
+            DIRECT,
+            "enroot",
+            "warning",
+            "A job in partition batch",
+        ),
+        ({"enroot": Answer(0, "3.5.0\nunread\n")}, DIRECT, "enroot-settings", "warning", "not NVIDIA's script"),
+        ({"enroot": Answer(0, "3.5.0\nno_temp /raid/tmp\n")}, DIRECT, "enroot-space", "failed", "ENROOT_TEMP_PATH"),
+        (
+            {"install": Answer(0, "/lustre/llmb\nwritable\nme 7\nis 7 2775 me . project x\n")},
+            DIRECT,
+            "install-dir",
+            "warning",
+            "group_writable",
+        ),
+        (
             {"enroot": Answer(0, f"3.5.0\nfree {3 * 10**6} /tmp\n")},
             DIRECT,
             "enroot-space",
@@ -171,7 +187,7 @@ def test_the_environment_counts_towards_disk_space_until_it_exists() -> None:
     [
         ("site /etc/enroot", "warning", "no hook 50-slurm-pytorch.sh, no ENROOT_REMAP_ROOT"),
         (
-            "hook\nENROOT_REMAP_ROOT yes\nENROOT_ROOTFS_WRITABLE no\nadapters x",
+            "hook\nENROOT_REMAP_ROOT yes\nadapters x",
             "warning",
             "no ENROOT_ROOTFS_WRITABLE on the login node, which",
         ),
@@ -180,16 +196,16 @@ def test_the_environment_counts_towards_disk_space_until_it_exists() -> None:
     ],
 )
 def test_a_missing_setting_of_nvidias_readme_is_a_warning_with_its_remedy(lines: str, status: str, words: str) -> None:
-    found = checks({"enroot": Answer(0, f"3.5.0\n{lines}\n")})["enroot-settings"]
-    assert (found.status, words in found.found, status == "ok" or "on all nodes" in found.fix) == (status, True, True)
+    check = checks({"enroot": Answer(0, f"3.5.0\n{lines}\n")})["enroot-settings"]
+    assert (check.status, words in check.found, status == "ok" or "on all nodes" in check.fix) == (status, True, True)
 
 
 def test_no_adapter_hook_is_needed_if_the_profile_names_adapters_or_for_one_node() -> None:
     without = {"enroot": Answer(0, "3.5.0\nhook\nENROOT_REMAP_ROOT yes\nENROOT_ROOTFS_WRITABLE yes\n")}
     profile = replace(PROFILE, env=(("NCCL_IB_HCA", "mlx5"),))
     assert checks(without, profile=profile)["enroot-settings"].status == "ok"
-    found = checks(without, replace(DIRECT, plan=replace(PLAN, nodes=1)))["enroot-settings"]
-    assert (found.status, "adapters" in found.needed) == ("ok", False)
+    check = checks(without, replace(DIRECT, plan=replace(PLAN, nodes=1)))["enroot-settings"]
+    assert (check.status, "adapters" in check.needed) == ("ok", False)
 
 
 def test_a_module_without_a_patch_level_counts_as_new_enough() -> None:
@@ -203,8 +219,8 @@ def test_a_module_without_a_patch_level_counts_as_new_enough() -> None:
 )
 def test_a_newer_python_does_not_replace_the_only_supported_version(version: str, status: str) -> None:
     needs = replace(PUBLISHED, python="3.12", python_only=True)
-    found = checks({"python": Answer(0, f"python python3 {version}\n"), "modules": Answer(1, "")}, needs)["python"]
-    assert (found.status, found.needed) == (status, "3.12, for the environment")
+    check = checks({"python": Answer(0, f"python python3 {version}\n"), "modules": Answer(1, "")}, needs)["python"]
+    assert (check.status, check.needed) == (status, "3.12, for the environment")
 
 
 def test_the_direct_procedure_needs_no_python() -> None:
@@ -236,8 +252,8 @@ def test_the_deadline_of_the_checks_exceeds_the_limits_of_their_commands(
 
 
 def test_an_install_directory_that_is_to_be_made() -> None:
-    found = checks({"install": Answer(0, "/lustre\nwritable\n")})["install-dir"]
-    assert (found.status, found.found) == ("ok", "will be created in /lustre")
+    check = checks({"install": Answer(0, "/lustre\nwritable\n")})["install-dir"]
+    assert (check.status, check.found) == ("ok", "will be created in /lustre")
 
 
 @pytest.mark.parametrize(
@@ -317,8 +333,8 @@ def test_without_internet_the_files_to_copy_are_listed(
     ending = summary(report).rpartition(": ")[2]
     assert ending == (", ".join(bring) or "ready")
     assert all(path in " ".join(check.fix for check in report.failed) for path in bring)
-    other = Preflight((*report.checks, reach({"probe": Answer(0, f"hub {REFUSED}\n")}, PUBLISHED)["hub"]))
-    assert (other.bring, summary(other).rpartition(": ")[2]) == ((), "not ready")
+    preflight = Preflight((*report.checks, reach({"probe": Answer(0, f"hub {REFUSED}\n")}, PUBLISHED)["hub"]))
+    assert (preflight.bring, summary(preflight).rpartition(": ")[2]) == ((), "not ready")
 
 
 def test_a_server_that_nothing_is_fetched_from_may_be_out_of_reach() -> None:
@@ -335,6 +351,25 @@ def test_after_the_install_only_downloads_of_every_run_block(each_run: bool, hub
     assert [before[name].status for name in ("git", "hub")] == ["failed", "failed"]
     assert [after[name].status for name in ("git", "hub")] == ["ok", hub]
     assert after["git"].needed == f"nothing from {RECIPES}: the recipe's repository exists"
+
+
+def test_an_enroot_that_does_not_start_is_quoted() -> None:
+    found = checks({"enroot": Answer(1, "first\nmkdir: cannot create directory '/opt/dlami': Permission denied\n")})
+    assert "does not start on the login node: mkdir: cannot create directory '/opt/dlami'" in found["enroot"].found
+    assert not {"enroot-settings", "enroot-space"} & set(found)
+
+
+def test_a_private_group_of_the_user_shares_nothing() -> None:
+    mine = {"install": Answer(0, "/lustre/llmb\nwritable\nme 7\nis 7 775 me . me\nis 7 775 me images me\n")}
+    assert checks(mine)["install-dir"].status == "ok"
+
+
+def test_the_proxy_that_only_enroot_uses_is_named() -> None:
+    through = "registry_proxy http://proxy:3128\nregistry {}\n"
+    reached = reach({"probe": Answer(0, through.format("HTTP 401"))})["registry"]
+    assert (reached.status, reached.found) == ("ok", "reached (HTTP 401) through Enroot's proxy http://proxy:3128")
+    refused = reach({"probe": Answer(0, through.format(REFUSED))})["registry"]
+    assert (refused.status, "names the proxy http://proxy:3128" in refused.fix) == ("failed", True)
 
 
 @pytest.mark.parametrize("cpu_partition", [None, "cpu"])

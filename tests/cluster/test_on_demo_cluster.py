@@ -46,14 +46,14 @@ def submit(session: SlurmCluster, name: str, *options: str, script: str = "sleep
 
 def test_a_job_from_submission_to_its_end(session: SlurmCluster) -> None:
     job_id = submit(session, "llmb-a.run one", "--nodes=2", "--gpus-per-node=8", "--time=01:00:00")
-    assert session.look([job_id])[job_id].name == "llmb-a.run one"
-    until(lambda: session.look([job_id])[job_id].state == "RUNNING")
-    job = session.look([job_id, "999999"])[job_id]
+    assert session.query_jobs([job_id])[job_id].name == "llmb-a.run one"
+    until(lambda: session.query_jobs([job_id])[job_id].state == "RUNNING")
+    job = session.query_jobs([job_id, "999999"])[job_id]
     assert (job.nodes, job.finished, job.exit_code) == (2, False, None)
 
     session.cancel(job_id)
-    until(lambda: session.look([job_id])[job_id].finished)
-    job = session.look([job_id])[job_id]
+    until(lambda: session.query_jobs([job_id])[job_id].finished)
+    job = session.query_jobs([job_id])[job_id]
     assert job.state == "CANCELLED"
     assert job.exit_code is not None
     session.cancel(job_id)
@@ -61,31 +61,31 @@ def test_a_job_from_submission_to_its_end(session: SlurmCluster) -> None:
 
 def test_a_job_has_a_start_time_while_pending_and_nodes_while_running(demo: DemoCluster, session: SlurmCluster) -> None:
     fault(demo, "queue-wait", "1e6")
-    waits = session.look([submit(session, "waits", "--nodes=2")])
+    waits = session.query_jobs([submit(session, "waits", "--nodes=2")])
     assert [job.starts_at for job in waits.values()] == [pytest.approx(time.time() + 1e6, abs=1e5)]
     fault(demo, "queue-wait", "0")
     job_id = submit(session, "runs", "--nodes=2")
-    until(lambda: session.look([job_id])[job_id].state == "RUNNING")
-    job = session.look([job_id])[job_id]
+    until(lambda: session.query_jobs([job_id])[job_id].state == "RUNNING")
+    job = session.query_jobs([job_id])[job_id]
     assert (job.starts_at, job.node_list) == (None, "demo[001-002]")
 
 
 def test_a_failed_job_has_its_exit_code(session: SlurmCluster) -> None:
     job_id = submit(session, "fails", "--nodes=1", script="exit 3")
-    until(lambda: session.look([job_id])[job_id].finished)
-    job = session.look([job_id])[job_id]
+    until(lambda: session.query_jobs([job_id])[job_id].finished)
+    job = session.query_jobs([job_id])[job_id]
     assert (job.state, job.exit_code) == ("FAILED", "3:0")
 
 
 def test_unknown_jobs_are_absent_and_a_query_for_no_jobs_does_not_connect(session: SlurmCluster) -> None:
-    assert session.look([]) == {}
+    assert session.query_jobs([]) == {}
     assert session.state != "live"
-    assert session.look(["424242"]) == {}
+    assert session.query_jobs(["424242"]) == {}
 
 
 def test_active_and_ended_jobs_are_found_by_their_exact_name(session: SlurmCluster) -> None:
     ended = submit(session, "acct-acct.x_abc", "--nodes=1", script="true")
-    until(lambda: session.look([ended])[ended].finished)
+    until(lambda: session.query_jobs([ended])[ended].finished)
     active = submit(session, "acct-acct.x_abc", "--nodes=1")
     submit(session, "acct-acct.x_abcd", "--nodes=1")
     assert [job.id for job in find_jobs(session, "acct-acct.x_abc")] == [ended, active]
@@ -95,15 +95,15 @@ def test_active_and_ended_jobs_are_found_by_their_exact_name(session: SlurmClust
 def test_accounting_may_be_off(demo: DemoCluster, session: SlurmCluster) -> None:
     fault(demo, "no-accounting")
     job_id = submit(session, "quiet", "--nodes=1", script="exit 3")
-    until(lambda: session.look([job_id])[job_id].finished)
-    job = session.look([job_id, "424242"])[job_id]
+    until(lambda: session.query_jobs([job_id])[job_id].finished)
+    job = session.query_jobs([job_id, "424242"])[job_id]
     assert (job.state, job.exit_code) == ("FAILED", "3:0")
     assert [job.id for job in find_jobs(session, "quiet")] == [job_id]
 
 
 @pytest.mark.parametrize("job_id", ["", "1; rm -rf /", "-1", "1 2", "1\n2"])
 def test_an_invalid_job_id_never_reaches_the_cluster(session: SlurmCluster, job_id: str) -> None:
-    for refused in (lambda: session.look([job_id]), lambda: session.cancel(job_id)):
+    for refused in (lambda: session.query_jobs([job_id]), lambda: session.cancel(job_id)):
         with pytest.raises(LlmbError, match="not a Slurm job id"):
             refused()
     assert session.state != "live"
@@ -131,7 +131,7 @@ def test_a_cluster_without_slurm(demo: DemoCluster, session: SlurmCluster) -> No
     for name in ("squeue", "sinfo"):
         (demo.root / "bin" / name).unlink()
     with pytest.raises(SlurmError, match="squeue"):
-        session.look(["1"])
+        session.query_jobs(["1"])
     with pytest.raises(SlurmError):
         partitions(session)
     assert not run_preflight(session, cluster_checks(Needs(demo.profile, PLAN))).passed

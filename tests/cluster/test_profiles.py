@@ -55,10 +55,10 @@ def test_saved_clusters_come_back_by_name(tmp_path: Path) -> None:
 
 
 def test_a_profile_file_that_is_a_link_stays_a_link(tmp_path: Path) -> None:
-    kept, file = tmp_path / "kept.toml", tmp_path / "clusters" / "eos.toml"
+    path, file = tmp_path / "kept.toml", tmp_path / "clusters" / "eos.toml"
     save_profile(file.parent, EOS)
-    file.replace(kept)
-    file.symlink_to(kept)
+    file.replace(path)
+    file.symlink_to(path)
     save_profile(file.parent, replace(EOS, partition="debug"))
     assert file.is_symlink()
     assert load_profiles(file.parent) == (replace(EOS, partition="debug"),)

@@ -192,7 +192,7 @@ def test_a_login_that_is_refused_later_is_left_to_a_person(
     assert session.state == "live"
 
 
-def test_an_unused_link_is_not_made_again(
+def test_an_unused_link_is_not_reconnected(
     node: LoginNode, opened: Callable[[SlurmCluster], SlurmCluster], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[str] = []

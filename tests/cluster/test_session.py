@@ -61,7 +61,7 @@ def test_after_a_cut_the_next_command_connects_again(node: LoginNode, session: S
     assert len(node.transports) == 4
 
 
-def test_a_look_in_which_the_connection_breaks_is_made_again_twice(node: LoginNode, session: SlurmCluster) -> None:
+def test_a_query_is_repeated_twice_after_a_broken_connection(node: LoginNode, session: SlurmCluster) -> None:
     looks: list[str] = []
 
     def look(cuts: int) -> str:
@@ -79,7 +79,7 @@ def test_a_look_in_which_the_connection_breaks_is_made_again_twice(node: LoginNo
     assert len(looks) == 3
 
 
-def test_a_look_over_a_session_that_was_closed_is_not_made_again(session: SlurmCluster) -> None:
+def test_a_query_over_a_closed_session_is_not_repeated(session: SlurmCluster) -> None:
     looks: list[str] = []
 
     def look() -> None:

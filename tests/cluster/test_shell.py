@@ -84,7 +84,7 @@ def test_output_that_resembles_the_end_marker_does_not_end_an_answer(connection:
     assert len(answer) > len(" = 0\non\n") + 8
 
 
-def test_every_look_begins_at_home(node: LoginNode, connection: Connection) -> None:
+def test_every_command_starts_in_the_home_directory(node: LoginNode, connection: Connection) -> None:
     shell_of(connection)
     moved = node.home.rename(node.home.with_name("moved"))
     node.home.mkdir()
@@ -118,7 +118,7 @@ def test_the_heartbeat_keeps_it(node: LoginNode, monkeypatch: pytest.MonkeyPatch
     connection.close()
 
 
-def test_a_look_in_which_the_connection_breaks_is_made_once_more(node: LoginNode) -> None:
+def test_a_query_is_repeated_once_after_a_broken_connection(node: LoginNode) -> None:
     session = SlurmCluster(node.profile())
     for _ in range(2):
         session.run(["true"], only_looks=True)
@@ -135,7 +135,7 @@ def test_a_look_in_which_the_connection_breaks_is_made_once_more(node: LoginNode
     session.close()
 
 
-def test_a_connection_that_breaks_under_a_look_leaves_its_outcome_unknown(
+def test_a_connection_that_breaks_during_a_command_leaves_its_outcome_unknown(
     node: LoginNode, connection: Connection
 ) -> None:
     shell_of(connection)

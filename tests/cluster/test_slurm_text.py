@@ -178,7 +178,7 @@ def test_a_failed_squeue_raises_even_if_sacct_lists_the_job() -> None:
 
 
 @pytest.mark.parametrize("answer", [Answer(124, ""), Answer(1, "sacct: error: a\nsacct: error: Connection refused\n")])
-def test_the_error_for_failed_accounting_says_that_the_controller_answers(answer: Answer) -> None:
+def test_the_error_for_failed_accounting_mentions_that_the_controller_answers(answer: Answer) -> None:
     with pytest.raises(AccountingError) as caught:
         read_jobs(answers("", answer), ["1"])
     assert "slurmdbd" in caught.value.why
@@ -187,7 +187,7 @@ def test_the_error_for_failed_accounting_says_that_the_controller_answers(answer
     assert ("Connection refused" in caught.value.why) == (answer.exit_code == 1)
 
 
-def test_a_look_waits_for_accounting_some_seconds_only() -> None:
+def test_a_query_waits_a_few_seconds_for_accounting() -> None:
     commands = look_commands(["1"])
     assert "limited 40 squeue" in commands["squeue"]
     assert "limited 8 sacct" in commands["sacct"]
@@ -421,11 +421,12 @@ def test_records_of_jobs_wait_for_the_end_of_each() -> None:
         return "|".join({**dict.fromkeys(STORED_COLUMNS, "x"), "JobID": job_id, "State": state}.values()) + "\n"
 
     requeued, running = line("12", "NODE_FAIL"), line("12", "RUNNING")
-    ended, other = line("12", "CANCELLED by 1001"), line("13", "COMPLETED")
+    ended, output_text = line("12", "CANCELLED by 1001"), line("13", "COMPLETED")
     noise = "sacct: warning: something\n"
     assert (
-        complete_records(noise + heading + requeued + ended + other, ["12", "13"]) == heading + requeued + ended + other
+        complete_records(noise + heading + requeued + ended + output_text, ["12", "13"])
+        == heading + requeued + ended + output_text
     )
-    for text in (heading + requeued + running + other, heading + ended, heading, noise, ""):
+    for text in (heading + requeued + running + output_text, heading + ended, heading, noise, ""):
         assert complete_records(text, ["12", "13"]) == ""
     assert not {"SubmitLine", "Comment", "AdminComment"} & set(STORED_COLUMNS)

@@ -16,11 +16,11 @@ from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster_files.housekeeping import (
     BelongingsListing,
     InstallItem,
-    chosen,
     install_items,
     judged,
-    measured,
+    measure_items,
     remove,
+    select_items,
 )
 from llmb_tui.errors import LlmbError
 from llmb_tui.launch.run import Run
@@ -70,11 +70,11 @@ class Place:
         return replace(run, **fields)
 
     def things(self, *runs: Run) -> dict[str, InstallItem]:
-        found, _ = install_items(self.session, CATALOG, runs, {})
-        return {thing.path: thing for thing in found}
+        items, _ = install_items(self.session, CATALOG, runs, {})
+        return {thing.path: thing for thing in items}
 
     def remove(self, *names: str, runs: tuple[Run, ...] = ()) -> tuple[str, ...]:
-        removal = remove(self.session, chosen(tuple(self.things(*runs).values()), names))
+        removal = remove(self.session, select_items(tuple(self.things(*runs).values()), names))
         assert (removal.kept, removal.left) == ({}, "")
         return removal.removed
 
@@ -112,7 +112,7 @@ def test_items_are_listed_with_size_and_run(place: Place) -> None:
         saved: ("checkpoint", ("a",), ""),
     }
     messages: list[str] = []
-    sizes = {one.path: one.size or 0 for one in measured(place.session, tuple(things.values()), messages.append)}
+    sizes = {one.path: one.size or 0 for one in measure_items(place.session, tuple(things.values()), messages.append)}
     assert 5000 <= sizes[IMAGE] <= 20_000
     assert sizes[run] > sizes[saved] >= 5000
     assert messages == [f"Measuring 1 to 4 of 4: {IMAGE} …"]
@@ -146,7 +146,7 @@ def test_only_chosen_items_are_removed(place: Place) -> None:
 def test_checkpoints_are_removed_without_their_run_and_nested_items_once(place: Place) -> None:
     things = place.things(place.run())
     saved = next(path for path in things if path.endswith("checkpoints"))
-    assert chosen(tuple(things.values()), [saved, "a"]) == (things[f"{EXPERIMENT}/e_a"],)
+    assert select_items(tuple(things.values()), [saved, "a"]) == (things[f"{EXPERIMENT}/e_a"],)
     place.remove(saved, runs=(place.run(),))
     assert f"{EXPERIMENT}/e_a/e_a/log" in place.left()
     assert not any("checkpoints" in path for path in place.left())
@@ -244,33 +244,33 @@ def test_a_checkpoint_elsewhere_keeps_no_item(place: Place) -> None:
 
 def test_a_checkpoint_that_a_suite_is_to_load_stays_before_its_runs_are_stored(place: Place) -> None:
     to_load = {f"{place.install}/{SAVED}/last": "Suite s1 (nightly) is to load from it."}
-    found, _ = install_items(place.session, CATALOG, (place.run(),), {}, to_load)
-    kept = {thing.path: thing.kept for thing in found if thing.kept}
+    items, _ = install_items(place.session, CATALOG, (place.run(),), {}, to_load)
+    kept = {thing.path: thing.kept for thing in items if thing.kept}
     assert kept == dict.fromkeys((SAVED, f"{EXPERIMENT}/e_a"), "Suite s1 (nightly) is to load from it.")
 
 
 @pytest.mark.parametrize("upstream", [False, True])
 def test_items_used_by_another_profile_in_the_same_directory_stay(place: Place, upstream: bool) -> None:
-    other = place.run("b", cluster="eos-b", job_state="RUNNING")
+    run = place.run("b", cluster="eos-b", job_state="RUNNING")
     if upstream:  # its folders are known after its launch reports them
         spec = UpstreamSpec(
             *("b", "e", "e", f"{place.install}/.llmb-tui/launches/b", "launch.sh", "bash", "", "", "", ""),
             (), "", "acct", "batch", 8, 8, "", "00:15:00", "0", (),
         )  # fmt: skip
-        other = replace(other, spec=spec)
-    assert "Run b of eos-b is active" in place.things(place.run(), other)[IMAGE].kept
+        run = replace(run, spec=spec)
+    assert "Run b of eos-b is active" in place.things(place.run(), run)[IMAGE].kept
     elsewhere = make_run("b", cluster="eos-b", job_state="RUNNING")
     assert place.things(place.run(), elsewhere)[IMAGE].kept == ""
 
 
 def test_items_of_an_active_suite_stay(place: Place) -> None:
     held = {"not-sent": "Suite s1 (nightly) is active."}
-    found, _ = install_items(place.session, CATALOG, (place.run(),), held)
-    kept = {thing.kind: thing.kept for thing in found}
+    items, _ = install_items(place.session, CATALOG, (place.run(),), held)
+    kept = {thing.kind: thing.kept for thing in items}
     assert kept["image"] == kept["environment"] == "Suite s1 (nightly) is active. It may need it."
     assert kept["run"] == ""
-    found, _ = install_items(place.session, CATALOG, (place.run(),), {"a": "Suite s1 (nightly) is active."})
-    assert {thing.kept for thing in found if thing.kind in ("run", "checkpoint")} == {"Suite s1 (nightly) is active."}
+    items, _ = install_items(place.session, CATALOG, (place.run(),), {"a": "Suite s1 (nightly) is active."})
+    assert {thing.kept for thing in items if thing.kind in ("run", "checkpoint")} == {"Suite s1 (nightly) is active."}
 
 
 def test_a_silent_slurm_keeps_everything(place: Place, tmp_path: Path) -> None:
@@ -295,7 +295,7 @@ def test_nothing_goes_while_an_install_is_at_work_whenever_that_began(place: Pla
     lock(place, f"someone@elsewhere.{os.getpid()}.1")
     before = place.left()
     assert all("An install is in progress: image-" in thing.kept for thing in place.things().values())
-    removal = remove(place.session, chosen(things, [IMAGE]))
+    removal = remove(place.session, select_items(things, [IMAGE]))
     assert removal.removed == ()
     assert "An install step is at work" in removal.kept[IMAGE]
     assert place.left() == before
@@ -352,8 +352,8 @@ def test_an_install_directory_that_is_a_link_is_followed(place: Place, tmp_path:
     os.symlink(place.install, tmp_path / "by-link")
     profile = replace(place.session.profile, install_dir=str(tmp_path / "by-link"))
     session = SlurmCluster(profile)
-    found, _ = install_items(session, CATALOG, (), {})
-    assert remove(session, chosen(found, [IMAGE])).removed == (IMAGE,)
+    items, _ = install_items(session, CATALOG, (), {})
+    assert remove(session, select_items(items, [IMAGE])).removed == (IMAGE,)
     assert not (place.install / IMAGE).exists()
     session.close()
 
@@ -377,9 +377,9 @@ def test_a_foreign_name_is_counted_and_not_touched(place: Place, name: str) -> N
     for folder in ("images", "venvs", EXPERIMENT, f"{EXPERIMENT}/e_a"):
         place.write(f"{folder}/{name}.sqsh/e_b/code/nemo_experiments/{name}/checkpoints/x")
     before = place.left()
-    found, more = install_items(place.session, CATALOG, (place.run(),), {})
+    items, more = install_items(place.session, CATALOG, (place.run(),), {})
     usual = {IMAGE, "venvs/nemotron4-25.04", f"{EXPERIMENT}/e_a"}
-    assert {thing.path for thing in found if not thing.kept and thing.kind != "checkpoint"} == usual
+    assert {thing.path for thing in items if not thing.kept and thing.kind != "checkpoint"} == usual
     assert more or name == "-rf"
     place.remove(IMAGE)
     assert place.left() == [path for path in before if path != IMAGE]
@@ -387,8 +387,8 @@ def test_a_foreign_name_is_counted_and_not_touched(place: Place, name: str) -> N
 
 def test_items_beyond_the_limit_are_counted(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("llmb_tui.cluster_files.housekeeping.MOST", 2)
-    found, more = install_items(place.session, CATALOG, (), {})
-    assert (len(found), more) == (2, 2)
+    items, more = install_items(place.session, CATALOG, (), {})
+    assert (len(items), more) == (2, 2)
 
 
 def test_a_removal_that_was_cut_is_finished_by_the_next(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

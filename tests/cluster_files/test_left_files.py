@@ -73,12 +73,12 @@ def test_a_name_that_leads_elsewhere_or_cannot_be_written_here_is_not_taken(name
 
 @given(st.text(st.characters(exclude_categories=()) | st.sampled_from("./\\\n\r\x1e~"), max_size=40))
 def test_any_file_name_from_the_server_stays_below_the_folder(name: str) -> None:
-    for one in parse_listing([FOLDER, file(name), file(f"./{name}.out")], ALL).files:
-        parts = PurePosixPath(one.name).parts
-        assert not one.name.startswith("/")
+    for left_file in parse_listing([FOLDER, file(name), file(f"./{name}.out")], ALL).files:
+        parts = PurePosixPath(left_file.name).parts
+        assert not left_file.name.startswith("/")
         assert ".." not in parts
-        assert clean_line(one.name) == one.name
-        assert "/".join(parts) == one.name
+        assert clean_line(left_file.name) == left_file.name
+        assert "/".join(parts) == left_file.name
 
 
 @pytest.mark.parametrize("folder", ["", "relative", "/a\x1b[2J", "/caf\ufffd"])

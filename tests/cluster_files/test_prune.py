@@ -196,7 +196,7 @@ class NoLogOfIt:
     def connect(self, prompter: object) -> None:
         """Succeed."""
 
-    def look(self, _: object) -> dict[str, Job]:
+    def query_jobs(self, _: object) -> dict[str, Job]:
         return {}
 
     def retry_after_disconnect(self, ask: Callable[[], str]) -> str:

@@ -55,8 +55,8 @@ def test_jobs_of_another_version_are_put_aside(tmp_path: Path) -> None:
         client = Client(cluster.profile)
         assert client.queue("JobID") == []
         client.ssh.close()
-    (kept,) = (tmp_path / "slurm").glob("jobs-put-aside-*")
-    assert (kept / "1" / "job.json").exists()
+    (path,) = (tmp_path / "slurm").glob("jobs-put-aside-*")
+    assert (path / "1" / "job.json").exists()
 
 
 def test_a_second_cluster_in_the_same_folder_does_not_start(cluster: DemoCluster) -> None:

@@ -110,7 +110,7 @@ def ask_everything(cluster: DemoCluster, session: SlurmCluster) -> None:
     began = time.time() - 1
     import_in_a_job(cluster, session)
     (job,) = own_jobs(session, began)
-    assert session.look([job.id])[job.id].exit_code == "0:0"
+    assert session.query_jobs([job.id])[job.id].exit_code == "0:0"
     assert [found.id for found in find_jobs(session, job.name)] == [job.id]
     assert session.bad_nodes("demo[001-002]") == ()
     session.cancel(job.id)

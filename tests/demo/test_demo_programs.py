@@ -67,9 +67,9 @@ def test_nsys_runs_the_command_and_writes_a_report_marked_as_simulated(
     log = client.on_node(f"{srun} {mounts} nsys profile {report} sh -c 'echo $0; exit 3' x")
     assert log.startswith("x\n")
     assert log.endswith("\n3\n")
-    (made,) = folder.iterdir()
-    assert made.name == "1_rank0.nsys-rep"
-    assert made.read_text() == "simulated: nothing was profiled\n"
+    (path,) = folder.iterdir()
+    assert path.name == "1_rank0.nsys-rep"
+    assert path.read_text() == "simulated: nothing was profiled\n"
     assert "nsys: the directory of /nowhere/x" in client.on_node(f"{srun} nsys profile -o /nowhere/x true")
     assert "does not offer that" in client.on_node(f"{srun} nsys launch true")
     assert "does not offer that" in client.on_node(f"{srun} nsys profile -o x")

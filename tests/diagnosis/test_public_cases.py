@@ -31,7 +31,7 @@ def read(data: bytes, piece: int = 1 << 20) -> tuple[list[Step], tuple[Cause, ..
     """Steps and causes of a log, in the format in which most steps are found."""
     found = []
     for log_format in LOG_FORMATS:
-        parser, steps = StepParser(log_format), list[Step]()
+        parser, steps = StepParser(log_format, counts_lines=True), list[Step]()
         for at in range(0, len(data), piece):
             steps += parser.feed(data[at : at + piece])
         steps += parser.close()

@@ -240,8 +240,8 @@ def taken(target: Path) -> Callable[[str, Path], None]:
 )
 def test_texts_with_the_form_of_a_secret_are_found(tmp_path: Path, secret: str, kind: str) -> None:
     (tmp_path / "log").write_text(f"{log_text(steps=3)}\n{secret}\n{log_text(steps=3)}")
-    line, found = SecretSearch({}).find(tmp_path / "log") or (0, "")
-    assert (line, kind in found) == (11, True), found
+    line, text = SecretSearch({}).find(tmp_path / "log") or (0, "")
+    assert (line, kind in text) == (11, True), text
 
 
 @pytest.mark.parametrize(
@@ -371,9 +371,9 @@ def test_an_anonymous_archive_has_the_network_lines_of_its_run_and_checks_them(
     laptop.export(file, anonymous=True)
     files = contents(file)
     assert not [name for name, data in files.items() if b"rhea0301" in data]
-    kept = files[f"runs/{RUN_ID}/network.txt"].decode()
-    alias = kept.splitlines()[0].removeprefix("== ")
-    assert kept == lines.replace("rhea0301", alias)
+    text = files[f"runs/{RUN_ID}/network.txt"].decode()
+    alias = text.splitlines()[0].removeprefix("== ")
+    assert text == lines.replace("rhea0301", alias)
     verification = verify(file)
     assert verification.agrees
     checks = {check["id"]: check["outcome"] for check in verification.results[RUN_ID]["validity"]}

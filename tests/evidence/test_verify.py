@@ -123,10 +123,10 @@ def test_a_run_of_runai_is_compared_with_its_request(tmp_path: Path) -> None:
     verification = verify(tmp_path / "a.tar.zst")
     findings = {finding.what: finding.outcome for finding in verification.findings}
     assert (findings["settings against preset"], findings["script against settings"]) == ("agrees", "agrees")
-    other = forged(
+    path = forged(
         tmp_path / "a.tar.zst", tmp_path / "f", lambda inside: edit(inside, "script.sh", "nemo:25", "nemo:26")
     )
-    assert differing(other, run.id) == {"script against settings"}
+    assert differing(path, run.id) == {"script against settings"}
 
 
 def test_a_record_with_the_settings_of_another_procedure_is_found() -> None:
@@ -284,8 +284,8 @@ FORGERIES: dict[str, tuple[Callable[[Path], None], set[str]]] = {
 
 @pytest.mark.parametrize("forgery", FORGERIES)
 def test_invented_results_do_not_follow_from_the_data(single: Path, tmp_path: Path, forgery: str) -> None:
-    change, found = FORGERIES[forgery]
-    assert differing(forged(single, tmp_path, change)) == found
+    change, names = FORGERIES[forgery]
+    assert differing(forged(single, tmp_path, change)) == names
 
 
 ALTERED: dict[str, tuple[Selection, dict[str, Any], set[str]]] = {
@@ -307,14 +307,14 @@ ALTERED: dict[str, tuple[Selection, dict[str, Any], set[str]]] = {
 @pytest.mark.parametrize("name", ALTERED)
 def test_an_expectation_that_was_altered_before_the_export_is_found(laptop: Laptop, tmp_path: Path, name: str) -> None:
     """All values derived from it are consistent, so only the preset reveals the change."""
-    selection, changes, found = ALTERED[name]
+    selection, changes, names = ALTERED[name]
     run = laptop.add("altered", selection=selection)
     assert run.plan.estimate is not None
     plan = replace(run.plan, estimate=replace(run.plan.estimate, **changes))
     laptop.runs.save(replace(run, plan=plan))
     laptop.export(tmp_path / "a.tar.zst", "altered")
     of_another_script = {"script against settings"}  # the laptop's script is for Nemotron4
-    assert differing(tmp_path / "a.tar.zst", "altered") - of_another_script == found
+    assert differing(tmp_path / "a.tar.zst", "altered") - of_another_script == names
 
 
 def test_missing_evidence_is_found_even_if_the_manifest_conceals_it(laptop: Laptop, tmp_path: Path) -> None:
@@ -661,9 +661,9 @@ def test_genuine_scripts_of_every_recipe_agree_with_their_presets(preset_check: 
         finding.what: (finding.outcome, finding.words) for finding in preset_check.findings(run, script, preset)
     }
     assert {outcome for outcome, _ in findings.values()} == {"agrees"}, findings
-    other = "nemotron4-25.04.sh" if name != "nemotron4-25.04" else "llama3.1-25.04.sh"
-    others = preset_check.findings(run, (GOLDEN / other).read_text(), preset)
-    wrong = {other.what for other in others if other.outcome == "differs"}
+    text = "nemotron4-25.04.sh" if name != "nemotron4-25.04" else "llama3.1-25.04.sh"
+    others = preset_check.findings(run, (GOLDEN / text).read_text(), preset)
+    wrong = {text.what for text in others if text.outcome == "differs"}
     assert wrong == {"script against settings"}
 
 

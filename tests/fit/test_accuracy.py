@@ -143,12 +143,12 @@ def test_naive_predictions_equal_a_manual_calculation(catalog: Catalog) -> None:
         if row.recipe.id == "nemotron4@25.04"
     }
     target, below, above = (rows["15b", "bf16", gpus] for gpus in (512, 256, 1024))
-    other = rows["340b", "bf16", 256]
-    assert nearest_row_mfu(target, [other, below]) == pytest.approx(2.68), "weak scaling: the same step time"
+    measurement = rows["340b", "bf16", 256]
+    assert nearest_row_mfu(target, [measurement, below]) == pytest.approx(2.68), "weak scaling: the same step time"
     assert log_log_in_gpus(target, [below, above]) == pytest.approx((2.68 * 2.74) ** 0.5)
-    assert log_log_in_gpus(target, [other]) is None
-    mean = (mfu(below) + mfu(other)) / 2
-    assert constant_mfu(target, [below, other]) == pytest.approx(2.71 * mfu(target) / mean)
+    assert log_log_in_gpus(target, [measurement]) is None
+    mean = (mfu(below) + mfu(measurement)) / 2
+    assert constant_mfu(target, [below, measurement]) == pytest.approx(2.71 * mfu(target) / mean)
     assert constant_mfu(target, [rows["15b", "fp8", 512]]) is None
 
 

@@ -35,9 +35,9 @@ def private_names(tree: ast.AST) -> Iterator[str]:
 
 
 def test_tests_replace_no_private_name() -> None:
-    found = {
+    names = {
         f"{file.relative_to(TESTS)}: {name}"
         for file in TESTS.rglob("*.py")
         for name in private_names(ast.parse(file.read_text()))
     }
-    assert found == REASONS.keys()
+    assert names == REASONS.keys()

@@ -51,7 +51,7 @@ async def watch(pilot: Pilot[None]) -> None:
     await until(pilot, lambda: shown_run_state(pilot).progress.steps_done >= 7, "the run's steps are seen")
 
 
-async def test_a_link_that_hangs_is_noticed_and_comes_back(rig: Rig, places: UserPaths, run_id: str) -> None:
+async def test_a_hanging_link_is_noticed_and_reconnected(rig: Rig, places: UserPaths, run_id: str) -> None:
     with Line(rig.port("login")) as line:
         services = Services(places)
         services.clusters.save(line.profile(slurm(services.clusters.profile("rig"))))

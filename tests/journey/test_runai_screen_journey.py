@@ -120,4 +120,4 @@ async def test_without_a_kubeconfig_the_log_is_missed_and_a_cancel_deletes(place
         site.skip(30)
         await until(pilot, lambda: shown_run_state(pilot).stage == "cancelled", "the run is cancelled")
         assert "has no kubeconfig" in shown_run_state(pilot).no_verdict
-        assert site.asked("DELETE", "/workloads/distributed/") == 1
+        assert site.request_count("DELETE", "/workloads/distributed/") == 1

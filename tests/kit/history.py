@@ -21,7 +21,7 @@ _LINE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class PastRun:
     """One run of the history."""
 
     id: str
@@ -33,7 +33,7 @@ class Past:
     nodes: str = ""
 
 
-def remember(runs: Runs, past: Past, now: float) -> None:
+def remember(runs: Runs, past: PastRun, now: float) -> None:
     """Write the run to the disk, with a log of all its steps, or of three steps if the run failed."""
     run_plan, submitted_at = plan(CATALOG, past.selection), now - past.days_ago * _DAY_S
     recipe = CATALOG.recipe(past.selection.workload, past.selection.release)
@@ -64,10 +64,10 @@ def remember(runs: Runs, past: Past, now: float) -> None:
     os.utime(log, (submitted_at + 900, submitted_at + 900))
 
 
-def weeks() -> list[Past]:
+def weeks() -> list[PastRun]:
     """Twelve weeks on two clusters: one configuration becomes slower, one fails the rule, and some runs fail."""
     random = Random(14)
-    return [Past(f"r{index:03}", *fields) for index, fields in enumerate(_weeks(random))]
+    return [PastRun(f"r{index:03}", *fields) for index, fields in enumerate(_weeks(random))]
 
 
 def _weeks(random: Random) -> Iterator[tuple[Selection, float, float, str, str, str]]:

@@ -117,7 +117,7 @@ class FaultySite(DemoRunai):
             workload.evictions.append(workload.now(self.clock()))
             self.workloads.requeue(workload)
 
-    def asked(self, method: str, path: str) -> int:
+    def request_count(self, method: str, path: str) -> int:
         """Number of requests with a method whose path matches the pattern."""
         return sum(request.method == method and bool(re.search(path, request.path)) for request in self.requests)
 

@@ -1,4 +1,4 @@
-"""`Watching`: a run's monitor in a thread, with every state that it publishes."""
+"""`BackgroundWatch`: a run's monitor in a thread, with every state that it publishes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from llmb_tui.watch.state import RunState
 from tests.kit.waiting import DEADLINE_S, until
 
 
-class Watching:
+class BackgroundWatch:
     """A run that is watched in a separate thread, as the screen does."""
 
     def __init__(self, monitor: Monitor, prompter: Prompter | None = None, *, deadline_s: float = DEADLINE_S) -> None:

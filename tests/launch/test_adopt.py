@@ -214,8 +214,8 @@ def test_a_profiled_run_ends_with_its_profile(catalog: Catalog, runs: Runs) -> N
 
 def test_the_layout_in_the_folder_name_takes_precedence_over_the_file(catalog: Catalog, runs: Runs) -> None:
     """The recipe's scripts name the folder after the layout in use; the file lists only requested values."""
-    other = FOLDER.replace("_pp4_", "_pp8_").replace("_gbs64", "_gbs128").replace("_vp12", "")
-    plan = one(catalog, runs, found(folder=other, logs="")).plan
+    text = FOLDER.replace("_pp4_", "_pp8_").replace("_gbs64", "_gbs128").replace("_vp12", "")
+    plan = one(catalog, runs, found(folder=text, logs="")).plan
     assert plan is not None
     p = plan.parallelism
     assert (p.tp, p.pp, p.vp, p.gbs) == (8, 8, None, 128)

@@ -45,7 +45,7 @@ def test_a_published_row_is_configured_as_published(catalog: Catalog, name: str)
     assert differing(resolved(row.spec(catalog)), published) == set(ALLOWED[row.preset])
 
 
-def test_every_row_is_looked_at() -> None:
+def test_every_row_is_checked() -> None:
     plain = [name for name in GOLDEN if len(name.split()) == 3]
     assert (len(plain), len(GOLDEN)) == (2 * 6 + 2 * 9, 34)
 

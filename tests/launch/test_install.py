@@ -166,8 +166,8 @@ def test_the_profile_decides_who_may_write_to_installed_files(
     finally:
         os.umask(before)
     assert [state.status for state in states] == ["done"] * 3
-    made = [path for path in stage.install.rglob("*") if not path.is_symlink()]
-    assert [path for path in made if path.stat().st_mode & forbidden] == []
+    paths = [path for path in stage.install.rglob("*") if not path.is_symlink()]
+    assert [path for path in paths if path.stat().st_mode & forbidden] == []
     assert stage.image.parent.stat().st_mode & 0o070 == (0o070 if group_writable else 0o050)
 
 

@@ -53,8 +53,8 @@ def test_names_and_directories_are_those_of_the_recipe(
 
 
 def test_a_job_that_waits_for_others_has_a_dependency_in_slurm(make_plan: MakePlan, catalog: Catalog) -> None:
-    made = make_plan("nemotron4@25.04", "15b", "h100", "fp8", 64)
-    request = RunRequest(catalog.recipe("nemotron4@25.04"), made, PROFILE)
+    run_plan = make_plan("nemotron4@25.04", "15b", "h100", "fp8", 64)
+    request = RunRequest(catalog.recipe("nemotron4@25.04"), run_plan, PROFILE)
     alone, waiting = (launch_spec(one, RUN_ID) for one in (request, replace(request, dependency=WAITS)))
     assert set(waiting.options) - set(alone.options) == {("dependency", WAITS), ("kill-on-invalid-dep", "yes")}
     assert [Run.of(request, spec, 0.0).dependency for spec in (alone, waiting)] == ["", WAITS]
@@ -119,7 +119,7 @@ def test_plan_json_is_the_contracts_plan_with_the_steps(make_spec: MakeSpec) -> 
 
 
 def test_every_published_row_becomes_a_job(catalog: Catalog) -> None:
-    made = 0
+    number = 0
     for recipe in catalog.recipes:
         for row in rows(recipe):
             selection = Selection(
@@ -131,15 +131,15 @@ def test_every_published_row_becomes_a_job(catalog: Catalog) -> None:
             if recipe.launch.kind == "nemo2":
                 launch = json.loads(dict(spec.files)["configs/launch.json"])
                 assert launch["settings"]["trainer.strategy.tensor_model_parallel_size"] == row.tp
-            made += 1
-    assert made > 100
+            number += 1
+    assert number > 100
 
 
 def test_a_plan_with_an_error_cannot_become_a_job(catalog: Catalog, make_plan: MakePlan) -> None:
-    made = make_plan("nemotron4@25.04", "15b", "h100", "fp8", 7)
-    assert not made.launchable
+    run_plan = make_plan("nemotron4@25.04", "15b", "h100", "fp8", 7)
+    assert not run_plan.launchable
     with pytest.raises(LlmbError) as caught:
-        launch_spec(RunRequest(catalog.recipe("nemotron4"), made, PROFILE), RUN_ID)
+        launch_spec(RunRequest(catalog.recipe("nemotron4"), run_plan, PROFILE), RUN_ID)
     assert caught.value.exit_code == 1
 
 
@@ -431,10 +431,10 @@ def test_a_checkpoint_is_mounted_at_the_same_path(make_spec: MakeSpec) -> None:
 
 @pytest.mark.parametrize("path", ["relative", "/", "/nemo_run/x", "//nemo_run/x", "/a:/b", "/a,b", "/a b", "/../a", ""])
 def test_a_checkpoint_elsewhere_is_refused(catalog: Catalog, make_plan: MakePlan, path: str) -> None:
-    made = make_plan(*NEMOTRON)
-    made = replace(made, options=RunOptions(load_checkpoint=path), problems=())
+    run_plan = make_plan(*NEMOTRON)
+    run_plan = replace(run_plan, options=RunOptions(load_checkpoint=path), problems=())
     with pytest.raises(LlmbError) as caught:
-        launch_spec(RunRequest(catalog.recipe(NEMOTRON[0]), made, PROFILE), RUN_ID)
+        launch_spec(RunRequest(catalog.recipe(NEMOTRON[0]), run_plan, PROFILE), RUN_ID)
     assert caught.value.exit_code == 1
 
 
@@ -466,12 +466,12 @@ HYDRA = ("grok1@25.02", "314b", "h100", "fp8", 64)
 def test_nccls_network_lines_are_kept_and_noted_unless_switched_off(
     make_spec: MakeSpec, row: tuple[object, ...]
 ) -> None:
-    kept, not_kept = make_spec(*row), make_spec(*row, options=RunOptions(no_network_file=True))
+    spec, not_kept = make_spec(*row), make_spec(*row, options=RunOptions(no_network_file=True))
     assert not any("NCCL_DEBUG" in word for word in not_kept.command)
-    assert [word for word in kept.command if "NCCL_DEBUG_FILE=/nemo_run/nccl/%h.%p" in word]
-    assert (NETWORK_README in dict(kept.files), NETWORK_README in dict(not_kept.files)) == (True, False)
-    assert set(kept.notes) - set(not_kept.notes) == set(kept.otherwise) - set(not_kept.otherwise) == {NETWORK_NOTE}
-    assert kept.env == not_kept.env, "other ranks have the variables of the recipe"
+    assert [word for word in spec.command if "NCCL_DEBUG_FILE=/nemo_run/nccl/%h.%p" in word]
+    assert (NETWORK_README in dict(spec.files), NETWORK_README in dict(not_kept.files)) == (True, False)
+    assert set(spec.notes) - set(not_kept.notes) == set(spec.otherwise) - set(not_kept.otherwise) == {NETWORK_NOTE}
+    assert spec.env == not_kept.env, "other ranks have the variables of the recipe"
 
 
 @pytest.mark.parametrize(

@@ -21,16 +21,16 @@ STEP = InstallStep("setup", "Set up", ("/not/made",), "true", ())
 
 @pytest.fixture
 def node(tmp_path: Path) -> Iterator[LoginNode]:
-    with closing(LoginNode(tmp_path)) as made:
-        yield made
+    with closing(LoginNode(tmp_path)) as login_node:
+        yield login_node
 
 
 @pytest.fixture(params=SHELL_PRINTS)
 def session(node: LoginNode, request: pytest.FixtureRequest) -> Iterator[SlurmCluster]:
     """Session of a user whose login shell prints."""
     node.shell_prints = request.param
-    with closing(SlurmCluster(node.profile())) as made:
-        yield made
+    with closing(SlurmCluster(node.profile())) as cluster:
+        yield cluster
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def place(node: LoginNode) -> SubmissionDir:
     return SubmissionDir(str(node.home), ("submit.sh",), ("script", "output"), ("submitted.sh",))
 
 
-def test_install_steps_are_looked_at(session: SlurmCluster) -> None:
+def test_install_steps_are_queried(session: SlurmCluster) -> None:
     assert [state.status for state in Installer(session, session.profile, (STEP,)).probe()] == ["missing"]
 
 

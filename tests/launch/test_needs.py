@@ -45,8 +45,8 @@ def _needs(name: ProcedureId, request: RunRequest) -> Needs:
 def test_the_hub_token_is_needed_if_the_run_uses_it(
     catalog: Catalog, selection: tuple[str, str, str, str, str, int], repository: str, hub: bool
 ) -> None:
-    made = plan(catalog, Selection(*selection, options=RunOptions(hub_tokenizer=hub)))
-    request = RunRequest(catalog.recipe(selection[0], selection[1]), made, PROFILE)
+    run_plan = plan(catalog, Selection(*selection, options=RunOptions(hub_tokenizer=hub)))
+    request = RunRequest(catalog.recipe(selection[0], selection[1]), run_plan, PROFILE)
     tokens: list[SecretNeed] = [need for need in secrets_of(request) if need.id == "hugging-face"]
     assert _needs("direct", request).hub is hub
     if hub:
@@ -124,8 +124,8 @@ def test_a_target_is_complete_without_a_connection_to_the_cluster(catalog: Catal
     places, sources = UserPaths(tmp_path, tmp_path), Sources(registry="https://mirror.example")
     runs, journal = Runs(places), Journal(tmp_path / "journal")
     launcher = Launcher(no_cluster, catalog, runs, journal, Policy(), sources, lambda spec: spec.run_id)
-    made = plan(catalog, Selection("nemotron4", "25.04", "15b", "h100", "fp8", 64))
-    request = RunRequest(catalog.recipe("nemotron4@25.04"), made, PROFILE, "upstream")
+    run_plan = plan(catalog, Selection("nemotron4", "25.04", "15b", "h100", "fp8", 64))
+    request = RunRequest(catalog.recipe("nemotron4@25.04"), run_plan, PROFILE, "upstream")
     target = launcher.target(request)
     assert isinstance(target.needs, Needs)
     assert (target.needs.profile.account, target.needs.image[:13]) == ("a", "/lustre/llmb/")

@@ -125,13 +125,13 @@ def test_pinning_memory_and_vboost_do_no_harm_if_sudo_is_refused(bench: Bench, c
 def test_a_token_reaches_the_container_as_a_file_of_the_operators(
     bench: Bench, cluster: DemoCluster, session: SlurmCluster
 ) -> None:
-    kept = Path(put_secret(session, SecretValue("hugging-face", TOKEN)))
+    file_path = Path(put_secret(session, SecretValue("hugging-face", TOKEN)))
     checkpoint = cluster.root / "shared" / "checkpoint"
     checkpoint.mkdir()
     options = RunOptions(hub_tokenizer=True, load_checkpoint=str(checkpoint))
     task = bench.finished("llama3.1-25.04", cluster.profile, options)
-    assert (task / "hugging-face-token").readlink() == kept
-    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert (task / "hugging-face-token").readlink() == file_path
+    assert stat.S_IMODE(file_path.stat().st_mode) == 0o600
     assert (Path(cluster.profile.install_dir) / ".cache" / "huggingface").is_dir()
     written = [path for path in task.parent.rglob("*") if path.is_file() and not path.is_symlink()]
     assert not [path for path in written if TOKEN in path.read_text(errors="replace")]

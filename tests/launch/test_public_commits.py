@@ -104,7 +104,7 @@ def test_an_install_reports_a_missing_commit_but_not_an_unanswered_check(
     assert commit_objections(site.request(), (), (replace(refused, status="done"),)) is None
 
 
-def test_only_a_recipe_with_such_commits_is_looked_at(catalog: Catalog, make_plan: MakePlan) -> None:
+def test_only_a_recipe_with_such_commits_is_checked(catalog: Catalog, make_plan: MakePlan) -> None:
     steps = {
         name: bool(commits_group(RunRequest(catalog.recipe(row[0]), make_plan(*row), PROFILE)))
         for name, row in ROWS.items()

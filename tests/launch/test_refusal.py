@@ -201,8 +201,8 @@ def test_the_facts_of_a_run_are_those_that_rules_may_use(run: Run) -> None:
 def _partition(name: str, nodes: int, hours: float | None) -> Partition:
     limit_s = None if hours is None else hours * 3600
     text = f"{name}|{name}|up|infinite|{nodes}|idle|gpu:h100:8"
-    (made,) = parse_partitions(text)
-    return replace(made, time_limit_s=limit_s)
+    (partition,) = parse_partitions(text)
+    return replace(partition, time_limit_s=limit_s)
 
 
 def test_a_rejection_is_explained_even_without_partitions(run: Run) -> None:

@@ -62,15 +62,15 @@ def test_runs_are_listed_newest_first(runs: Runs, make_run: MakeRun) -> None:
 def test_a_restarted_job_has_an_unread_log_and_no_data_of_its_end(runs: Runs, make_run: MakeRun) -> None:
     run = replace(make_run(), submission="submitted", job_ids=("17",), job_state="FAILED", log_read=True)
     runs.save(run)
-    kept = runs.folder(run.id) / "accounting.txt"
-    kept.write_text("FAILED")
-    network = kept.with_name("network.txt")
+    path = runs.folder(run.id) / "accounting.txt"
+    path.write_text("FAILED")
+    network = path.with_name("network.txt")
     network.write_text("== cn001\n")
     ended = Job(run.job_ids[-1], "", "FAILED", exit_code="1:0")
     runs.save_states(run, [ended])
-    assert (runs.load(run.id).log_read, kept.exists(), network.exists()) == (True, True, True)
+    assert (runs.load(run.id).log_read, path.exists(), network.exists()) == (True, True, True)
     runs.save_states(runs.load(run.id), [replace(ended, state="PENDING", exit_code=None, restarts=1)])
-    assert (runs.load(run.id).log_read, kept.exists(), network.exists()) == (False, False, False)
+    assert (runs.load(run.id).log_read, path.exists(), network.exists()) == (False, False, False)
 
 
 def test_there_are_no_runs_at_first(runs: Runs) -> None:

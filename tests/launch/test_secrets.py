@@ -109,10 +109,10 @@ def test_the_verb_offers_every_secret() -> None:
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[DemoCluster]:
-    made = DemoCluster(tmp_path / "cluster")
-    made.start()
-    yield made
-    made.stop()
+    demo_cluster = DemoCluster(tmp_path / "cluster")
+    demo_cluster.start()
+    yield demo_cluster
+    demo_cluster.stop()
 
 
 @pytest.fixture

@@ -46,8 +46,8 @@ def test_writing_the_image_reports_how_much_is_written() -> None:
 
 
 def test_a_waiting_job_has_a_reason_and_the_time_since_it_may_start() -> None:
-    found = read_probes("= waiting 0 0 0 0 17\n?Resources|2026-11-21T12:00:00\n", 1)[0]
-    state = state_of(STEP, found, None, step_rate(), 0.0)
+    probe = read_probes("= waiting 0 0 0 0 17\n?Resources|2026-11-21T12:00:00\n", 1)[0]
+    state = state_of(STEP, probe, None, step_rate(), 0.0)
     assert state.status == "running"
     assert state.detail.startswith("Job 17 is waiting in the queue: ")
     assert state.detail.endswith("Slurm expects it to start at 2026-11-21T12:00:00.")
@@ -84,8 +84,8 @@ def test_another_answer_is_refused(said: str) -> None:
 def test_the_remaining_time_is_computed_from_gits_progress() -> None:
     pace = step_rate()
     for now, words in ((100.0, "10% (100/1000), 1.00 MiB | 1.00 MiB/s"), (130.0, "40% (400/1000), 9.00 MiB")):
-        found = read_probes(f"= running 0 0 0 0 7\n|Receiving objects:  {words}\n", 1)[0]
-        state = state_of(PLAIN, found, None, pace, now)
+        probe = read_probes(f"= running 0 0 0 0 7\n|Receiving objects:  {words}\n", 1)[0]
+        state = state_of(PLAIN, probe, None, pace, now)
     assert state.detail == "Job 7: Receiving objects:  40% (400/1000), 9.00 MiB"
     assert (state.size, state.seconds_left) == ("40 %, about 1 min left", 60.0)
 

@@ -98,12 +98,12 @@ def test_submitting_from_many_threads_at_once_creates_one_job(stage: Stage) -> N
 
 
 def test_two_machines_that_submit_the_same_run_create_one_job(stage: Stage) -> None:
-    other = Runs(UserPaths(stage.folder / "config", stage.folder / "other state"))
+    runs = Runs(UserPaths(stage.folder / "config", stage.folder / "other state"))
     elsewhere = SlurmCluster(stage.profile)
     elsewhere.connect()
     outcomes: list[Run] = []
     thread = threading.Thread(
-        target=lambda: outcomes.append(submit_once(elsewhere, other, stage.journal, stage.run, SCRIPT))
+        target=lambda: outcomes.append(submit_once(elsewhere, runs, stage.journal, stage.run, SCRIPT))
     )
     thread.start()
     outcomes.append(stage.submit())

@@ -67,15 +67,15 @@ def test_every_rows_command_matches_its_plan(catalog: Catalog) -> None:
             asked = Selection(
                 recipe.workload, recipe.release, row.size, row.gpu, row.dtype, row.gpus, row.scaling == "strong"
             )
-            made = plan(catalog, asked)
-            command = upstream_command(RunRequest(recipe, made, PROFILE))
+            run_plan = plan(catalog, asked)
+            command = upstream_command(RunRequest(recipe, run_plan, PROFILE))
             says = dict(command.environment)
             assert says["DTYPE"] == row.dtype
             assert says.get("MODEL_SIZE", row.size) == row.size
             assert says.get("GPU_TYPE", row.gpu) == row.gpu
             assert ("STRONG_SCALING" in says) is (row.scaling == "strong")
             if command.arguments[0] == "sbatch":
-                assert command.arguments[command.arguments.index("-N") + 1] == str(made.nodes)
+                assert command.arguments[command.arguments.index("-N") + 1] == str(run_plan.nodes)
             else:
                 assert says["JOB_TOTAL_GPUS"] == str(row.gpus)
             assert command.problems == ()

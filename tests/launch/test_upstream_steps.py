@@ -428,7 +428,7 @@ def test_the_setup_imports_a_missing_image_to_its_default_place(ready: UpstreamI
     assert [path.name for path in link.parent.iterdir() if "sqsh" in path.name] == [link.name]
 
 
-def test_an_interrupted_setup_begins_anew(ready: UpstreamInstall) -> None:
+def test_an_interrupted_setup_starts_from_the_beginning(ready: UpstreamInstall) -> None:
     (ready.home / "broken").touch()
     ready.fails("setup")
     scripts = ready.install / "published/nemotron4-25.04/dgxc-benchmarking/nemotron"

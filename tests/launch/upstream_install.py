@@ -83,8 +83,8 @@ class UpstreamInstall:
         return RunRequest(recipe, self.make_plan(*ROWS["nemotron4-25.04"]), profile, "upstream")
 
     def steps(self) -> dict[str, InstallStep]:
-        made = upstream_install(self.request())
-        return {step.id.split("-")[0]: step for step in made}
+        install_steps = upstream_install(self.request())
+        return {step.id.split("-")[0]: step for step in install_steps}
 
     def run(self, kind: str) -> str:
         """Run a step and return its output."""

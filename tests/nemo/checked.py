@@ -103,9 +103,9 @@ def check(version: str, files: list[Path]) -> subprocess.CompletedProcess[str]:
 
 def facts(text: str) -> Facts:
     """Facts in one block of lines. The order of the callbacks is an additional fact, `trainer.callbacks`."""
-    found = dict(_pairs(text))
-    found["trainer.callbacks"] = [match[1] for name in found if (match := _CALLBACK.fullmatch(name))]
-    return found
+    document = dict(_pairs(text))
+    document["trainer.callbacks"] = [match[1] for name in document if (match := _CALLBACK.fullmatch(name))]
+    return document
 
 
 def _pairs(text: str) -> Iterator[tuple[str, Any]]:

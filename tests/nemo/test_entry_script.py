@@ -160,10 +160,10 @@ def test_a_callback_is_replaced_in_its_place_and_new_ones_come_last(checked: dic
     def names(which: str) -> list[str]:
         return [path for path in checked[which].fields if path.startswith("trainer.callbacks") and path.endswith("]")]
 
-    kept = [path for path in names("as it comes") if "Timing" not in path]
+    texts = [path for path in names("as it comes") if "Timing" not in path]
     new = ["NsysCallback", "ModelCheckpoint", "FLOPsMeasurementCallback"]
-    assert OVERLAP in kept
-    assert names("everything") == kept + [f"trainer.callbacks[{name}]" for name in new]
+    assert OVERLAP in texts
+    assert names("everything") == texts + [f"trainer.callbacks[{name}]" for name in new]
 
 
 def test_settings_are_applied_in_the_order_of_the_file(checked: dict[str, Checked]) -> None:

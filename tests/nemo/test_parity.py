@@ -187,9 +187,9 @@ def test_without_the_hub_only_the_tokenizer_is_another(each: Build, printed: dic
 
 def test_a_setting_that_is_lost_is_seen(tmp_path: Path) -> None:
     (whole,) = (recipe for recipe in RECIPES if recipe.id == "nemotron4-340b@25.12")
-    kept = tuple(group for group in whole.settings if not any("FLOPs" in name for name in group.recipe))
-    assert len(kept) == len(whole.settings) - 1
-    each = build(dataclasses.replace(whole, settings=kept), rows(whole)[0])
+    settings_groups = tuple(group for group in whole.settings if not any("FLOPs" in name for name in group.recipe))
+    assert len(settings_groups) == len(whole.settings) - 1
+    each = build(dataclasses.replace(whole, settings=settings_groups), rows(whole)[0])
 
     result = strayed(ours(each, checked([each], tmp_path)), theirs(each) or {})
 

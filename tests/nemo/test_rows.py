@@ -82,20 +82,20 @@ def test_nemo_builds_the_layout_of_the_plan(each: Build, printed: dict[tuple[str
         "model.config.num_layers": layout.layers,
         "model.config.hidden_size": model.hidden,
     }
-    found = printed[each.recipe.id, each.key]
-    assert {name: found.get(name) for name in wanted} == wanted
-    split = [found.get(f"{STRATEGY}.account_for_{end}_in_pipeline_split", False) for end in ("embedding", "loss")]
+    document = printed[each.recipe.id, each.key]
+    assert {name: document.get(name) for name in wanted} == wanted
+    split = [document.get(f"{STRATEGY}.account_for_{end}_in_pipeline_split", False) for end in ("embedding", "loss")]
     assert sum(split) == model.stage_extra_layers
     assert plan.steps == 50
     assert plan.nodes * plan.gpus_per_node == each.row.gpus
-    assert found["data.num_train_samples"] >= 50 * layout.gbs
+    assert document["data.num_train_samples"] >= 50 * layout.gbs
 
 
 @pytest.mark.parametrize("each", ROWS, ids=of)
 def test_nemo_builds_the_precision_of_the_plan(each: Build, printed: dict[tuple[str, str], Facts]) -> None:
-    found = printed[each.recipe.id, each.key]
-    plugin = {name.rpartition(".")[2]: value for name, value in found.items() if name.startswith("trainer.plugins.")}
-    assert found["trainer.plugins"] == "nemo.lightning.pytorch.plugins.mixed_precision:MegatronMixedPrecision"
+    document = printed[each.recipe.id, each.key]
+    plugin = {name.rpartition(".")[2]: value for name, value in document.items() if name.startswith("trainer.plugins.")}
+    assert document["trainer.plugins"] == "nemo.lightning.pytorch.plugins.mixed_precision:MegatronMixedPrecision"
     assert (plugin["precision"], plugin["grad_reduce_in_fp32"]) == ("bf16-mixed", False)
     scaling = {name: value for name, value in plugin.items() if "fp8" in name or "bf16" in name}
     if each.row.dtype == "bf16":
@@ -110,20 +110,20 @@ def test_nemo_builds_the_precision_of_the_plan(each: Build, printed: dict[tuple[
 
 @pytest.mark.parametrize("each", ROWS, ids=of)
 def test_nemo_gets_the_settings_of_the_gpu_type(each: Build, printed: dict[tuple[str, str], Facts]) -> None:
-    found = printed[each.recipe.id, each.key]
+    document = printed[each.recipe.id, each.key]
     graphs = each.row.gpu != "h100"
-    assert (found["model.config.enable_cuda_graph"], found[f"{STRATEGY}.use_te_rng_tracker"]) == (graphs, graphs)
+    assert (document["model.config.enable_cuda_graph"], document[f"{STRATEGY}.use_te_rng_tracker"]) == (graphs, graphs)
     configured = each.row.size in ("70b", "405b") or each.row.gpu in ("b200", "gb200")
-    assert (USERBUFFERS in found) == configured
+    assert (USERBUFFERS in document) == configured
     if configured:
-        assert f"{USERBUFFERS}.fc1_dgrad.method" in found
+        assert f"{USERBUFFERS}.fc1_dgrad.method" in document
 
 
 def test_the_padded_vocabulary_equals_the_published_value(printed: dict[tuple[str, str], Facts]) -> None:
     for each in ROWS:
-        found, model = printed[each.recipe.id, each.key], each.recipe.models[each.row.size]
+        document, model = printed[each.recipe.id, each.key], each.recipe.models[each.row.size]
         tokenizer = "model.tokenizer" if each.row.size == "340b" else "data.tokenizer"
-        told, multiple = found[f"{tokenizer}.vocab_size"], 128 * each.plan.parallelism.tp
+        told, multiple = document[f"{tokenizer}.vocab_size"], 128 * each.plan.parallelism.tp
         # A tokenizer without words has one word more than its configured size.
         padded = -(-(told + 1) // multiple) * multiple
         if each.row.size in ("15b", "340b"):
@@ -145,19 +145,19 @@ def test_an_option_that_the_recipe_has_can_be_launched() -> None:
 
 @pytest.mark.parametrize("each", LAUNCHED, ids=of)
 def test_nemo_builds_the_callbacks_of_the_run_options(each: Build, printed: dict[tuple[str, str], Facts]) -> None:
-    found, options = printed[each.recipe.id, each.key], each.plan.options
-    assert found["trainer.max_steps"] == each.plan.steps
+    document, options = printed[each.recipe.id, each.key], each.plan.options
+    assert document["trainer.max_steps"] == each.plan.steps
     profiler = "trainer.callbacks[NsysCallback]"
-    assert (profiler in found) == options.profile
+    assert (profiler in document) == options.profile
     if options.profile:
-        assert found[f"{profiler}.start_step"] == options.profile_start
-        assert found[f"{profiler}.end_step"] == options.profile_stop == each.plan.steps
+        assert document[f"{profiler}.start_step"] == options.profile_start
+        assert document[f"{profiler}.end_step"] == options.profile_stop == each.plan.steps
         every = nemo_of(each) != "2.2.1"
-        assert found[f"{profiler}.ranks"] == list(range(each.row.gpus if every else 8))
-    assert found["trainer.enable_checkpointing"] == options.save_checkpoint
-    assert found.get("resume.restore_config.path") == options.load_checkpoint
+        assert document[f"{profiler}.ranks"] == list(range(each.row.gpus if every else 8))
+    assert document["trainer.enable_checkpointing"] == options.save_checkpoint
+    assert document.get("resume.restore_config.path") == options.load_checkpoint
     hub = f"{'model' if each.row.size == '340b' else 'data'}.tokenizer.pretrained_model_name"
-    assert found.get(hub) == (each.recipe.models[each.row.size].hub_tokenizer if options.hub_tokenizer else None)
+    assert document.get(hub) == (each.recipe.models[each.row.size].hub_tokenizer if options.hub_tokenizer else None)
 
 
 def test_a_field_that_nemo_does_not_have_is_refused(tmp_path: Path) -> None:

@@ -47,8 +47,8 @@ def test_the_chosen_scale_is_one_of_the_points(catalog: Catalog) -> None:
 
 def test_each_point_is_the_plan_of_that_scale(catalog: Catalog) -> None:
     for point in over_scale(catalog, NEMOTRON):
-        made = plan(catalog, replace(NEMOTRON, scale=point.gpus))
-        assert (made.estimate, made.published is not None) == (point.estimate, point.published)
+        run_plan = plan(catalog, replace(NEMOTRON, scale=point.gpus))
+        assert (run_plan.estimate, run_plan.published is not None) == (point.estimate, point.published)
 
 
 def test_a_scale_that_cannot_be_estimated_has_no_point(catalog: Catalog) -> None:

@@ -103,8 +103,8 @@ def test_runs_of_another_model_or_precision_give_a_wider_band(plan_of: PlanOf, o
 
 def test_the_same_model_and_precision_weigh_most(plan_of: PlanOf) -> None:
     plan = plan_of(N15B, 64)
-    same, other = plan_of(N15B, 128), plan_of("llama3.1@25.04 70b h100 fp8", 128)
-    estimate = here(plan, ran("same", same, 1.02), ran("other", other, 1.20))
+    same, run_plan = plan_of(N15B, 128), plan_of("llama3.1@25.04 70b h100 fp8", 128)
+    estimate = here(plan, ran("same", same, 1.02), ran("other", run_plan, 1.20))
     expected = 2.67 * math.exp((math.log(1.02) / 16 + math.log(1.20) / (16 + 36 + 36)) / (1 / 16 + 1 / 88))
     assert estimate.step_time_s == pytest.approx(expected)
     assert set(estimate.runs) == {"same", "other"}
@@ -130,10 +130,10 @@ def test_calibration_removes_only_the_uncertainty_about_the_cluster(plan_of: Pla
 
 
 def test_a_run_with_a_less_certain_expectation_has_less_weight(plan_of: PlanOf) -> None:
-    plan, other = plan_of(N15B, 64), plan_of(N15B, 128)
-    assert other.estimate is not None
-    step = other.estimate.step_time_s
-    unsure = replace(other, estimate=replace(other.estimate, low_s=step * 0.85, high_s=step * 1.15))
+    plan, run_plan = plan_of(N15B, 64), plan_of(N15B, 128)
+    assert run_plan.estimate is not None
+    step = run_plan.estimate.step_time_s
+    unsure = replace(run_plan, estimate=replace(run_plan.estimate, low_s=step * 0.85, high_s=step * 1.15))
     low, _ = halves(here(plan, ran("a", unsure, 1.1)))
     assert low == pytest.approx(15)
     both = here(plan, ran("a", unsure, 1.1), ran("b", plan_of(N15B, 256), 1.0))
@@ -159,8 +159,8 @@ def test_a_measured_run_of_the_same_configuration_replaces_a_missing_estimate(pl
 
 @pytest.mark.parametrize("change", [{"mbs": 1}, {"gbs": 128}, {"layers": 16}])
 def test_another_layout_or_batch_is_another_configuration(plan_of: PlanOf, change: dict[str, int]) -> None:
-    other = replace(plan_of(N15B, 64, **change), estimate=None)
-    assert measured_here(plan_of(N15B, 64), [ClusterResult("a", other, 1.0, 0.0, "direct", "our script")]) is None
+    plan = replace(plan_of(N15B, 64, **change), estimate=None)
+    assert measured_here(plan_of(N15B, 64), [ClusterResult("a", plan, 1.0, 0.0, "direct", "our script")]) is None
 
 
 def test_the_procedures_are_named(plan_of: PlanOf) -> None:

@@ -28,8 +28,8 @@ TOP = {*KEYS, "nodes", "gpus_per_node", "memory", "checkpoint_gb", "gpu_hours", 
 
 
 def test_the_example_field_by_field(plan_of: PlanOf) -> None:
-    made = document(plan_of("pretrain_nemotron4 15b H100 BF16", 64))
-    assert made["selection"] == {
+    fields = document(plan_of("pretrain_nemotron4 15b H100 BF16", 64))
+    assert fields["selection"] == {
         "workload": "nemotron4",
         "release": "25.04",
         "size": "15b",
@@ -40,13 +40,13 @@ def test_the_example_field_by_field(plan_of: PlanOf) -> None:
         "precision_variant": None,
         "variant": None,
     }
-    assert (made["nodes"], made["gpus_per_node"]) == (8, 8)
+    assert (fields["nodes"], fields["gpus_per_node"]) == (8, 8)
     runs = {"tp": 2, "pp": 1, "cp": 1, "ep": 1, "dp": 32, "vp": None, "mbs": 2, "gbs": 256, "ga": 4}
-    assert made["parallelism"] == {**runs, "seq_len": 4096, "layers": 32}
-    assert made["printed"] == {**runs, "ep": None, "seq_len": 4096, "layers": 32}
-    source = made["published"].pop("source")
+    assert fields["parallelism"] == {**runs, "seq_len": 4096, "layers": 32}
+    assert fields["printed"] == {**runs, "ep": None, "seq_len": 4096, "layers": 32}
+    source = fields["published"].pop("source")
     assert "nemotron" in source
-    assert made["published"] == {
+    assert fields["published"] == {
         "step_time_s": 2.67,
         "tokens_per_s": 392725,
         "mfu_pct": 65.82,
@@ -54,7 +54,7 @@ def test_the_example_field_by_field(plan_of: PlanOf) -> None:
         "note": None,
         "origin": "recipe",
     }
-    estimate = made["estimate"]
+    estimate = fields["estimate"]
     assert estimate["step_time_s"] == 2.67
     assert round(estimate["low_s"], 2) == 2.56
     assert round(estimate["high_s"], 2) == 2.78
@@ -67,9 +67,9 @@ def test_the_example_field_by_field(plan_of: PlanOf) -> None:
     assert estimate["peak_tflops"] == 989
     assert estimate["anchor"]
     assert estimate["flops_formula"]
-    assert made["checkpoint_gb"] == 204
-    assert round(made["gpu_hours"], 1) == 2.4
-    (problem,) = made["problems"]
+    assert fields["checkpoint_gb"] == 204
+    assert round(fields["gpu_hours"], 1) == 2.4
+    (problem,) = fields["problems"]
     assert set(problem) == {"field", "severity", "reason", "fix"}
     assert problem["severity"] == "note"
 
@@ -84,39 +84,39 @@ def test_every_listed_plan_has_exactly_these_keys(catalog: Catalog) -> None:
 
 
 def test_unknown_values_are_null(plan_of: PlanOf) -> None:
-    made = document(plan_of("nemotron4@25.04 340b h100 bf16", 300))
-    assert made["parallelism"]["dp"] is None
-    assert made["parallelism"]["ga"] is None
-    assert made["printed"] is None
-    assert made["published"] is None
-    assert made["estimate"] is None
-    assert made["gpu_hours"] is None
+    fields = document(plan_of("nemotron4@25.04 340b h100 bf16", 300))
+    assert fields["parallelism"]["dp"] is None
+    assert fields["parallelism"]["ga"] is None
+    assert fields["printed"] is None
+    assert fields["published"] is None
+    assert fields["estimate"] is None
+    assert fields["gpu_hours"] is None
 
 
 def test_a_reduced_model_is_marked_and_has_no_training_days(plan_of: PlanOf) -> None:
-    made = document(plan_of("llama3.1@25.04 405b h100 fp8", 64))
-    assert made["selection"]["scaling"] == "proxy"
-    assert made["published"]["days_per_1t_tokens"] is None
-    assert made["estimate"]["days_per_1t_tokens"] is None
-    assert made["checkpoint_gb"] is None
+    fields = document(plan_of("llama3.1@25.04 405b h100 fp8", 64))
+    assert fields["selection"]["scaling"] == "proxy"
+    assert fields["published"]["days_per_1t_tokens"] is None
+    assert fields["estimate"]["days_per_1t_tokens"] is None
+    assert fields["checkpoint_gb"] is None
 
 
 def test_strong_scaling_is_marked_in_the_selection(plan_of: PlanOf) -> None:
-    made = document(plan_of("nemotron4-340b 340b gb200 fp8", 128, strong_scaling=True))
-    assert made["selection"]["scaling"] == "strong"
-    assert made["parallelism"]["ga"] == 128
+    fields = document(plan_of("nemotron4-340b 340b gb200 fp8", 128, strong_scaling=True))
+    assert fields["selection"]["scaling"] == "strong"
+    assert fields["parallelism"]["ga"] == 128
 
 
 def test_grok_has_readme_values_for_dp_and_ga_that_differ(plan_of: PlanOf) -> None:
-    made = document(plan_of("grok1 314b h100 bf16", 16))
-    assert (made["printed"]["dp"], made["printed"]["ga"], made["printed"]["ep"]) == (1, 128, 4)
-    assert (made["parallelism"]["dp"], made["parallelism"]["ga"], made["parallelism"]["ep"]) == (4, 256, 4)
+    fields = document(plan_of("grok1 314b h100 bf16", 16))
+    assert (fields["printed"]["dp"], fields["printed"]["ga"], fields["printed"]["ep"]) == (1, 128, 4)
+    assert (fields["parallelism"]["dp"], fields["parallelism"]["ga"], fields["parallelism"]["ep"]) == (4, 256, 4)
 
 
 def test_values_in_the_title_of_a_table_are_printed_too(plan_of: PlanOf) -> None:
-    made = document(plan_of("llama3.1@24.11 405b h100 bf16", 96))
-    assert made["printed"]["tp"] == 8
-    assert made["printed"]["pp"] == 3
-    assert made["printed"]["ga"] == 63
-    assert made["printed"]["dp"] is None
-    assert made["printed"]["seq_len"] is None
+    fields = document(plan_of("llama3.1@24.11 405b h100 bf16", 96))
+    assert fields["printed"]["tp"] == 8
+    assert fields["printed"]["pp"] == 3
+    assert fields["printed"]["ga"] == 63
+    assert fields["printed"]["dp"] is None
+    assert fields["printed"]["seq_len"] is None

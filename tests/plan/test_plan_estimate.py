@@ -114,20 +114,20 @@ def test_the_same_precision_variant_takes_precedence_over_the_same_release(catal
     assert "FP8 with MX scaling" in estimate_of(alone).other_variant
 
 
-def test_the_same_configuration_made_by_hand_counts_as_another_release(plan_of: PlanOf) -> None:
+def test_an_equal_configuration_of_changed_values_counts_as_another_release(plan_of: PlanOf) -> None:
     plan = plan_of("nemotron4@25.04 340b gb200 bf16", 128, pp=4, gbs=32)
     assert estimate_of(plan).method == "other_release"
     assert estimate_of(plan).step_time_s == 2.189
     assert not plan.launchable
 
 
-def test_values_by_hand_that_are_those_of_a_row_are_the_row(plan_of: PlanOf) -> None:
+def test_changed_values_that_equal_a_row_are_the_row(plan_of: PlanOf) -> None:
     plan = plan_of("nemotron4@25.04 15b h100 bf16", 64, tp=2, pp=1, vp=1, ep=1, gbs=256)
     assert plan.published is not None
     assert estimate_of(plan).method == "published"
 
 
-def test_a_row_changed_by_hand_is_not_published(plan_of: PlanOf) -> None:
+def test_a_row_with_a_changed_value_is_not_published(plan_of: PlanOf) -> None:
     plan = plan_of("nemotron4@25.04 340b h100 bf16", 256, vp=1)
     assert plan.parallelism.vp is None
     assert plan.published is None
@@ -299,18 +299,18 @@ def test_a_layout_across_nodes_is_much_slower(plan_of: PlanOf) -> None:
 
 def test_an_unpublished_precision_is_estimated_from_the_other_precision(catalog: Catalog) -> None:
     only_bf16 = without(catalog, lambda table: (table.size, table.dtype) == ("15b", "fp8"))
-    made = plan(only_bf16, NEMOTRON)
-    assert estimate_of(made).basis == "the same model in bf16"
-    assert half_pct(estimate_of(made)) == pytest.approx(math.hypot(4, 12))
-    assert estimate_of(made).low_s < 1.98 < estimate_of(made).high_s, "the published value"
+    run_plan = plan(only_bf16, NEMOTRON)
+    assert estimate_of(run_plan).basis == "the same model in bf16"
+    assert half_pct(estimate_of(run_plan)) == pytest.approx(math.hypot(4, 12))
+    assert estimate_of(run_plan).low_s < 1.98 < estimate_of(run_plan).high_s, "the published value"
 
 
 def test_an_unpublished_model_is_estimated_from_other_models(catalog: Catalog) -> None:
     others = without(catalog, lambda table: table.size == "15b")
-    made = plan(others, Selection("nemotron4", "25.04", "15b", "h100", "bf16", 64))
-    assert estimate_of(made).basis == "other models on H100"
-    assert half_pct(estimate_of(made)) == pytest.approx(math.hypot(4, 12))
-    assert estimate_of(made).low_s < 2.67 < estimate_of(made).high_s, "the published value"
+    run_plan = plan(others, Selection("nemotron4", "25.04", "15b", "h100", "bf16", 64))
+    assert estimate_of(run_plan).basis == "other models on H100"
+    assert half_pct(estimate_of(run_plan)) == pytest.approx(math.hypot(4, 12))
+    assert estimate_of(run_plan).low_s < 2.67 < estimate_of(run_plan).high_s, "the published value"
 
 
 def test_a_mixture_of_experts_scales_with_the_flops_of_its_published_rows(plan_of: PlanOf) -> None:
@@ -328,9 +328,9 @@ def test_experts_on_another_gpu_have_no_number(plan_of: PlanOf) -> None:
 
 def test_a_mixture_of_experts_without_published_rows_has_no_estimate(catalog: Catalog) -> None:
     others = without(catalog, lambda table: table.size == "314b")
-    made = plan(others, Selection("grok1", "25.02", "314b", "h100", "bf16", 1024))
-    assert "experts" in why_none(made).reason
-    assert why_none(made).severity == "warning"
+    run_plan = plan(others, Selection("grok1", "25.02", "314b", "h100", "bf16", 1024))
+    assert "experts" in why_none(run_plan).reason
+    assert why_none(run_plan).severity == "warning"
 
 
 def test_a_sequence_length_far_from_all_published_ones_has_no_estimate(plan_of: PlanOf) -> None:
@@ -342,8 +342,8 @@ def test_without_facts_of_the_hardware_only_published_scales_answer(catalog: Cat
     row = plan(bare, Selection("nemotron4", "25.04", "15b", "h100", "bf16", 64))
     assert (estimate_of(row).method, estimate_of(row).breakdown) == ("published", None)
     assert estimate_of(plan(bare, Selection("nemotron4", "25.04", "15b", "h100", "bf16", 96))).step_time_s == 2.67
-    other = plan(bare, Selection("nemotron4", "25.04", "15b", "h100", "bf16", 64, overrides=Overrides(gbs=512)))
-    assert "only the peak of H100 is known" in why_none(other).reason
+    run_plan = plan(bare, Selection("nemotron4", "25.04", "15b", "h100", "bf16", 64, overrides=Overrides(gbs=512)))
+    assert "only the peak of H100 is known" in why_none(run_plan).reason
 
 
 def test_strong_scaling_with_a_custom_batch_has_an_estimate(plan_of: PlanOf) -> None:

@@ -41,9 +41,13 @@ def needs_more(layout: Layout) -> bool:
 @settings(max_examples=12)
 def test_every_listed_layout_can_be_launched(selection: Selection) -> None:
     for layout in layouts(CATALOG, selection, 50).best:
-        made = plan(CATALOG, replace(selection, overrides=layout.overrides))
-        assert made.launchable, made.problems
-        assert (made.parallelism, made.estimate, made.memory) == (layout.parallelism, layout.estimate, layout.memory)
+        run_plan = plan(CATALOG, replace(selection, overrides=layout.overrides))
+        assert run_plan.launchable, run_plan.problems
+        assert (run_plan.parallelism, run_plan.estimate, run_plan.memory) == (
+            layout.parallelism,
+            layout.estimate,
+            layout.memory,
+        )
 
 
 @given(
@@ -52,9 +56,9 @@ def test_every_listed_layout_can_be_launched(selection: Selection) -> None:
 )
 @settings(max_examples=400)
 def test_a_layout_is_listed_exactly_if_it_can_be_launched(selection: Selection, overrides: Overrides) -> None:
-    made = plan(CATALOG, replace(selection, overrides=overrides))
-    beyond_node = any(p.field == "tp" and p.severity == "warning" for p in made.problems)
-    assert (made.parallelism in all_of(selection)) == (made.launchable and not beyond_node), made.problems
+    run_plan = plan(CATALOG, replace(selection, overrides=overrides))
+    beyond_node = any(p.field == "tp" and p.severity == "warning" for p in run_plan.problems)
+    assert (run_plan.parallelism in all_of(selection)) == (run_plan.launchable and not beyond_node), run_plan.problems
 
 
 @given(st.sampled_from([N15B, N340B, L405B, GROK]), st.data())
@@ -67,9 +71,9 @@ def test_every_valid_neighbour_of_a_listed_layout_is_listed(selection: Selection
     values = {name: getattr(start, name) or 1 for name in FREE}
     values[up] *= factor
     values[down] = max(1, values[down] // factor)
-    made = plan(CATALOG, replace(selection, overrides=Overrides(**values)))
-    beyond_node = any(p.field == "tp" and p.severity == "warning" for p in made.problems)
-    assert (made.parallelism in all_of(selection)) == (made.launchable and not beyond_node), made.problems
+    run_plan = plan(CATALOG, replace(selection, overrides=Overrides(**values)))
+    beyond_node = any(p.field == "tp" and p.severity == "warning" for p in run_plan.problems)
+    assert (run_plan.parallelism in all_of(selection)) == (run_plan.launchable and not beyond_node), run_plan.problems
 
 
 @given(st.sampled_from(PUBLISHED), st.integers(1, 30))
@@ -135,8 +139,8 @@ def test_an_unlisted_scale_has_layouts_but_no_published_layout() -> None:
     assert result.valid > 20
     assert not any(layout.published for layout in result.best)
     for layout in result.best:
-        made = plan(CATALOG, replace(N15B, scale=96, overrides=layout.overrides))
-        assert [p.field for p in made.problems if p.severity == "error"] == ["scale"]
+        run_plan = plan(CATALOG, replace(N15B, scale=96, overrides=layout.overrides))
+        assert [p.field for p in run_plan.problems if p.severity == "error"] == ["scale"]
 
 
 def test_an_indivisible_scale_or_batch_has_no_layouts() -> None:

@@ -54,9 +54,9 @@ def test_the_example_of_a_plan(plan_of: PlanOf) -> None:
 def test_every_published_configuration_fits_or_is_tight(catalog: Catalog) -> None:
     for recipe in catalog.recipes:
         for selection in selections(recipe):
-            made = plan(catalog, selection)
-            assert memory(made).verdict in ("fits", "tight"), selection
-            assert not [p for p in made.problems if p.field == "memory" and p.severity != "note"]
+            run_plan = plan(catalog, selection)
+            assert memory(run_plan).verdict in ("fits", "tight"), selection
+            assert not [p for p in run_plan.problems if p.field == "memory" and p.severity != "note"]
 
 
 @pytest.mark.parametrize(
@@ -81,12 +81,12 @@ def test_the_limits_of_the_answers(plan_of: PlanOf) -> None:
 
 
 def test_memory_above_the_capacity_is_a_warning_with_a_fix_and_no_error(plan_of: PlanOf) -> None:
-    made = plan_of(N15B, 64, mbs=4)
-    (warning,) = [p for p in made.problems if p.field == "memory"]
+    run_plan = plan_of(N15B, 64, mbs=4)
+    (warning,) = [p for p in run_plan.problems if p.field == "memory"]
     assert warning.severity == "warning"
     assert "80 GB" in warning.reason
     assert "smaller MBS" in warning.fix
-    assert made.launchable
+    assert run_plan.launchable
 
 
 def test_memory_above_the_capacity_is_a_note_if_the_configuration_is_published(catalog: Catalog) -> None:
@@ -94,9 +94,9 @@ def test_memory_above_the_capacity_is_a_note_if_the_configuration_is_published(c
     recipe = catalog.recipe("nemotron4", "25.04")
     small = replace(recipe, gpus={"h100": replace(recipe.gpus["h100"], memory_gb=60)})
     selection = Selection("nemotron4", "25.04", "15b", "h100", "bf16", 64)
-    made = plan(Catalog((small,)), selection)
-    assert memory(made).verdict == "needs recompute or sharding"
-    (note,) = [p for p in made.problems if p.field == "memory"]
+    run_plan = plan(Catalog((small,)), selection)
+    assert memory(run_plan).verdict == "needs recompute or sharding"
+    (note,) = [p for p in run_plan.problems if p.field == "memory"]
     assert (note.severity, "published configuration" in note.reason) == ("note", True)
     (warning,) = [
         p for p in plan(Catalog((small,)), replace(selection, overrides=Overrides(mbs=4))).problems
@@ -110,9 +110,9 @@ def test_340b_on_half_the_smallest_listed_scale(plan_of: PlanOf) -> None:
 
 
 def test_the_memory_of_a_mixture_of_experts_has_a_note_that_it_is_unverified(plan_of: PlanOf) -> None:
-    made = plan_of(GROK, 512)
-    assert memory(made).verdict == "fits"
-    (note,) = [p for p in made.problems if p.field == "memory"]
+    run_plan = plan_of(GROK, 512)
+    assert memory(run_plan).verdict == "fits"
+    (note,) = [p for p in run_plan.problems if p.field == "memory"]
     assert note.severity == "note"
     assert "never compared with a run" in note.reason
     assert not [p for p in plan_of(N15B, 64).problems if p.field == "memory"]
@@ -166,7 +166,7 @@ def test_numbers_that_do_not_divide_have_no_memory(plan_of: PlanOf) -> None:
     st.builds(Overrides, *[st.sampled_from([None, 1, 2, 4, 8, 16, 64])] * 7),
 )
 def test_memory_is_computed_for_every_layout_that_divides_evenly(selection: Selection, overrides: Overrides) -> None:
-    made = plan(CATALOG, replace(selection, overrides=overrides))
-    assert (made.memory is None) == (made.parallelism.ga is None)
-    if made.memory:
-        assert 0 < made.memory.state_gb < made.memory.peak_gb < math.inf
+    run_plan = plan(CATALOG, replace(selection, overrides=overrides))
+    assert (run_plan.memory is None) == (run_plan.parallelism.ga is None)
+    if run_plan.memory:
+        assert 0 < run_plan.memory.state_gb < run_plan.memory.peak_gb < math.inf

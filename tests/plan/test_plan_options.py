@@ -46,20 +46,20 @@ def said(made: Plan, field: str, severity: str = "note") -> list[str]:
 def test_a_profiled_run_uses_the_recipes_steps(
     plan_of: PlanOf, names: str, scale: int, profiled: tuple[int, int], steps: int
 ) -> None:
-    made = plan_of(names, scale, profile=True)
+    run_plan = plan_of(names, scale, profile=True)
     start, stop = profiled
-    assert (made.options.profile_start, made.options.profile_stop, made.steps) == (start, stop, steps)
-    assert made.launchable
-    assert f"Steps {start} to {stop} are profiled" in said(made, "profile")[0]
-    assert ("where the run ends" in said(made, "profile")[0]) == (steps == stop)
-    assert "will be WARN" in said(made, "profile")[0]
+    assert (run_plan.options.profile_start, run_plan.options.profile_stop, run_plan.steps) == (start, stop, steps)
+    assert run_plan.launchable
+    assert f"Steps {start} to {stop} are profiled" in said(run_plan, "profile")[0]
+    assert ("where the run ends" in said(run_plan, "profile")[0]) == (steps == stop)
+    assert "will be WARN" in said(run_plan, "profile")[0]
 
 
 def test_own_steps_of_a_profile_move_its_end_and_its_cost(plan_of: PlanOf) -> None:
-    made = plan_of(NEMOTRON, 64, profile=True, profile_start=3, profile_stop=10)
-    assert (made.options.profile_start, made.options.profile_stop, made.steps) == (3, 10, 10)
-    assert made.estimate is not None
-    assert made.gpu_hours == pytest.approx(64 * 10 * made.estimate.step_time_s / 3600)
+    run_plan = plan_of(NEMOTRON, 64, profile=True, profile_start=3, profile_stop=10)
+    assert (run_plan.options.profile_start, run_plan.options.profile_stop, run_plan.steps) == (3, 10, 10)
+    assert run_plan.estimate is not None
+    assert run_plan.gpu_hours == pytest.approx(64 * 10 * run_plan.estimate.step_time_s / 3600)
 
 
 @pytest.mark.parametrize(
@@ -73,9 +73,9 @@ def test_own_steps_of_a_profile_move_its_end_and_its_cost(plan_of: PlanOf) -> No
     ],
 )
 def test_steps_of_a_profile_are_in_order(plan_of: PlanOf, given: dict[str, int], field: str) -> None:
-    made = plan_of(NEMOTRON, 64, profile=True, **given)
-    assert list(errors(made)) == [field]
-    assert said(made, "profile") == []
+    run_plan = plan_of(NEMOTRON, 64, profile=True, **given)
+    assert list(errors(run_plan)) == [field]
+    assert said(run_plan, "profile") == []
 
 
 def test_a_profile_lies_within_a_run_that_does_not_end_with_it(plan_of: PlanOf) -> None:
@@ -92,17 +92,17 @@ def test_steps_of_a_profile_without_a_profile_are_refused(plan_of: PlanOf, field
 def test_a_traced_run_uses_the_recipes_steps_and_time_limit(
     plan_of: PlanOf, names: str, scale: int, steps: int, limit: str
 ) -> None:
-    made = plan_of(names, scale, nccl_trace=True)
-    assert (made.steps, made.time_limit, made.launchable) == (steps, limit, True)
-    assert f"over {steps} steps" in said(made, "nccl_trace")[0]
+    run_plan = plan_of(names, scale, nccl_trace=True)
+    assert (run_plan.steps, run_plan.time_limit, run_plan.launchable) == (steps, limit, True)
+    assert f"over {steps} steps" in said(run_plan, "nccl_trace")[0]
     assert plan_of(names, scale, nccl_trace=True, time_limit="00:05:00").time_limit == "00:05:00"
 
 
 @pytest.mark.parametrize("names", [NEMOTRON, LLAMA, NEMOTRON_340B])
 def test_a_run_that_loads_a_checkpoint_has_one_step(plan_of: PlanOf, names: str) -> None:
-    made = plan_of(names, 128, load_checkpoint=CHECKPOINT)
-    assert (made.steps, made.options.load_checkpoint, made.launchable) == (1, CHECKPOINT, True)
-    assert "will be WARN" in said(made, "load_checkpoint")[0]
+    run_plan = plan_of(names, 128, load_checkpoint=CHECKPOINT)
+    assert (run_plan.steps, run_plan.options.load_checkpoint, run_plan.launchable) == (1, CHECKPOINT, True)
+    assert "will be WARN" in said(run_plan, "load_checkpoint")[0]
 
 
 @pytest.mark.parametrize("path", ["", "/", "ckpt", "~/ckpt", "/a b", "/a\nb", "/a$(id)", "/ä"])
@@ -120,9 +120,9 @@ def test_a_checkpoint_path_must_be_absolute_and_safe_in_a_script(plan_of: PlanOf
     ],
 )
 def test_conflicting_options_give_one_error(plan_of: PlanOf, asked: dict[str, object], field: str) -> None:
-    made = plan_of(LLAMA, 16, **asked)
-    assert list(errors(made)) == [field]
-    assert all(problem.fix for problem in made.problems if problem.severity == "error")
+    run_plan = plan_of(LLAMA, 16, **asked)
+    assert list(errors(run_plan)) == [field]
+    assert all(problem.fix for problem in run_plan.problems if problem.severity == "error")
 
 
 def test_saving_a_checkpoint_can_be_combined_with_other_options(plan_of: PlanOf) -> None:
@@ -132,9 +132,9 @@ def test_saving_a_checkpoint_can_be_combined_with_other_options(plan_of: PlanOf)
 
 @pytest.mark.parametrize("asked", [{"profile": True}, {"load_checkpoint": "/a"}])
 def test_steps_that_an_option_would_overrule_are_refused(plan_of: PlanOf, asked: dict[str, object]) -> None:
-    made = plan_of(NEMOTRON, 64, steps=50, **asked)
-    assert list(errors(made)) == ["steps"]
-    assert plan_of(NEMOTRON, 64, steps=made.steps, **asked).launchable
+    run_plan = plan_of(NEMOTRON, 64, steps=50, **asked)
+    assert list(errors(run_plan)) == ["steps"]
+    assert plan_of(NEMOTRON, 64, steps=run_plan.steps, **asked).launchable
 
 
 @pytest.mark.parametrize(
@@ -154,9 +154,9 @@ def test_steps_that_an_option_would_overrule_are_refused(plan_of: PlanOf, asked:
 def test_an_option_that_the_recipe_lacks_is_refused(
     plan_of: PlanOf, names: str, scale: int, field: str, value: object
 ) -> None:
-    made = plan_of(names, scale, **{field: value})
-    assert list(errors(made)) == [field]
-    assert names.partition(" ")[0] in errors(made)[field]
+    run_plan = plan_of(names, scale, **{field: value})
+    assert list(errors(run_plan)) == [field]
+    assert names.partition(" ")[0] in errors(run_plan)[field]
 
 
 def test_an_option_that_its_script_does_not_read_is_refused(catalog: Catalog) -> None:
@@ -183,18 +183,18 @@ def test_an_option_that_its_script_does_not_read_is_refused(catalog: Catalog) ->
 def test_below_the_tested_scale_is_a_warning_with_it(
     plan_of: PlanOf, names: str, scale: int, asked: dict[str, object], least: int | None
 ) -> None:
-    made = plan_of(names, scale, **asked)
+    run_plan = plan_of(names, scale, **asked)
     (field,) = asked
-    warned = said(made, field, "warning")
+    warned = said(run_plan, field, "warning")
     assert len(warned) == (least is not None)
     assert all(f"{least:,} × H100" in text for text in warned)
-    assert made.launchable
+    assert run_plan.launchable
 
 
 def test_saving_a_checkpoint_notes_that_no_tested_scale_is_published(plan_of: PlanOf) -> None:
-    made = plan_of("nemotron4-340b@25.12 340b gb300 fp8", 128, save_checkpoint=True)
-    assert any("published for GB300" in text for text in said(made, "save_checkpoint"))
-    assert said(made, "save_checkpoint", "warning") == []
+    run_plan = plan_of("nemotron4-340b@25.12 340b gb300 fp8", 128, save_checkpoint=True)
+    assert any("published for GB300" in text for text in said(run_plan, "save_checkpoint"))
+    assert said(run_plan, "save_checkpoint", "warning") == []
 
 
 def test_a_note_gives_the_checkpoint_size_if_it_is_published(plan_of: PlanOf) -> None:
@@ -204,26 +204,26 @@ def test_a_note_gives_the_checkpoint_size_if_it_is_published(plan_of: PlanOf) ->
 
 
 def test_the_hubs_tokenizer_is_named(plan_of: PlanOf) -> None:
-    made = plan_of(LLAMA, 8, hub_tokenizer=True)
-    assert made.launchable
-    assert "meta-llama/Meta-Llama-3-8B" in said(made, "hub_tokenizer")[0]
+    run_plan = plan_of(LLAMA, 8, hub_tokenizer=True)
+    assert run_plan.launchable
+    assert "meta-llama/Meta-Llama-3-8B" in said(run_plan, "hub_tokenizer")[0]
 
 
 def test_a_plan_document_has_options_only_if_an_option_is_set(plan_of: PlanOf) -> None:
     assert "options" not in document(plan_of(NEMOTRON, 64))
-    made = document(plan_of(NEMOTRON, 64, profile=True, save_checkpoint=True))
-    assert made["options"] == {"profile": True, "profile_start": 20, "profile_stop": 25, "save_checkpoint": True}
+    fields = document(plan_of(NEMOTRON, 64, profile=True, save_checkpoint=True))
+    assert fields["options"] == {"profile": True, "profile_start": 20, "profile_stop": 25, "save_checkpoint": True}
     plain = document(plan_of(NEMOTRON, 64))
-    assert made["selection"] == plain["selection"]
-    assert made["estimate"] == plain["estimate"]
+    assert fields["selection"] == plain["selection"]
+    assert fields["estimate"] == plain["estimate"]
 
 
 def test_no_published_configuration_has_run_options(catalog: Catalog) -> None:
     for recipe in catalog.recipes:
         for selection in selections(recipe):
-            made = plan(catalog, selection)
-            fields = {problem.field for problem in made.problems}
-            assert made.options == NOTHING_MORE
+            run_plan = plan(catalog, selection)
+            fields = {problem.field for problem in run_plan.problems}
+            assert run_plan.options == NOTHING_MORE
             assert fields.isdisjoint(option.name for option in OPTIONS)
 
 
@@ -235,10 +235,10 @@ def test_every_recipe_documents_a_profile_with_its_steps(catalog: Catalog) -> No
 
 
 def test_each_error_has_a_fix(plan_of: PlanOf) -> None:
-    made = plan_of(
+    run_plan = plan_of(
         LLAMA_HYDRA, 576, profile=True, profile_stop=2, nccl_trace=True, save_checkpoint=True, load_checkpoint="x",
         hub_tokenizer=True, steps=7,
     )  # fmt: skip
-    found: list[Problem] = [problem for problem in made.problems if problem.severity == "error"]
+    found: list[Problem] = [problem for problem in run_plan.problems if problem.severity == "error"]
     assert len(found) >= 6
     assert all(problem.fix for problem in found)

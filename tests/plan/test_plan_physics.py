@@ -44,7 +44,7 @@ def test_fp8_is_for_the_products_of_the_layers_alone(catalog: Catalog) -> None:
     assert fp8.cast == fp8.memory > 0
 
 
-def test_traffic_by_hand(catalog: Catalog) -> None:
+def test_traffic_equals_a_manual_calculation(catalog: Catalog) -> None:
     """15b on 64 GPUs: TP 2 x DP 32, 8 sequences of 4096 tokens for each of 32 groups, in BF16."""
     work = of_row(catalog, "nemotron4@25.04", "15b", "bf16", 64)
     activations = 8 * 4096 * 32 * 6144 * 2

@@ -199,7 +199,7 @@ def test_names_that_no_preset_has_are_no_plan(catalog: Catalog) -> None:
         ((N15B, 64, {"vp": -1}), ("vp", "at least 1", "Keep 1")),
     ],
 )
-def test_values_by_hand_that_cannot_be(
+def test_impossible_values_are_errors(
     plan_of: PlanOf, asked: tuple[str, int, dict[str, int]], problem: tuple[str, str, str]
 ) -> None:
     names, scale, own = asked
@@ -217,7 +217,7 @@ def test_values_by_hand_that_cannot_be(
         ((N15B, 64, {"layers": 34}), ("layers", "more than the model's 32")),
     ],
 )
-def test_values_by_hand_that_should_not_be(
+def test_unusual_values_are_warnings(
     plan_of: PlanOf, asked: tuple[str, int, dict[str, int]], problem: tuple[str, str]
 ) -> None:
     names, scale, own = asked
@@ -255,7 +255,7 @@ def test_an_unpublished_configuration_has_a_note_and_can_be_launched(
     assert plan.launchable
 
 
-def test_published_values_set_by_hand_are_not_unusual(plan_of: PlanOf) -> None:
+def test_published_values_are_not_unusual_if_the_user_sets_them(plan_of: PlanOf) -> None:
     plain, by_hand = plan_of(N340B, 256), plan_of(N340B, 256, tp=8, pp=8, vp=12, mbs=1)
     assert by_hand.problems == plain.problems
 

@@ -42,8 +42,8 @@ def selections(draw: st.DrawFn) -> Selection:
 @given(selections())
 @settings(max_examples=600)
 def test_every_selection_that_can_be_read_has_a_plan_that_adds_up(selection: Selection) -> None:
-    made = plan(CATALOG, selection)
-    runs = made.parallelism
+    run_plan = plan(CATALOG, selection)
+    runs = run_plan.parallelism
     if runs.dp is not None:
         assert runs.tp * runs.pp * runs.cp * runs.dp == selection.scale
     else:
@@ -51,30 +51,30 @@ def test_every_selection_that_can_be_read_has_a_plan_that_adds_up(selection: Sel
     if runs.ga is not None:
         assert runs.dp is not None
         assert runs.mbs * runs.dp * runs.ga == runs.gbs
-    if made.launchable:
+    if run_plan.launchable:
         assert runs.ga is not None
         assert runs.dp is not None
         assert runs.dp % runs.ep == 0
-        assert made.nodes * made.gpus_per_node == selection.scale
+        assert run_plan.nodes * run_plan.gpus_per_node == selection.scale
         assert all(value > 0 for value in selection.overrides.set_fields().values())
     assert runs.vp != 1
-    json.dumps(document(made), allow_nan=False)
+    json.dumps(document(run_plan), allow_nan=False)
 
 
 @given(selections())
 @settings(max_examples=600)
 def test_an_estimate_lies_in_its_band_and_its_absence_is_explained(selection: Selection) -> None:
-    made = plan(CATALOG, selection)
-    explained = [p for p in made.problems if p.field == "estimate"]
-    if made.estimate is None:
+    run_plan = plan(CATALOG, selection)
+    explained = [p for p in run_plan.problems if p.field == "estimate"]
+    if run_plan.estimate is None:
         assert len(explained) == 1
-        assert made.gpu_hours is None
+        assert run_plan.gpu_hours is None
         return
     assert all(p.severity == "note" for p in explained), "the run can be slower than its estimate"
-    assert 0 < made.estimate.low_s < made.estimate.step_time_s < made.estimate.high_s
-    assert 0 < made.estimate.mfu_pct < 100
-    assert (made.published is not None) == (made.estimate.method == "published")
-    assert made.scaling != "proxy" or made.estimate.method in {"published", "other_release", "modelled"}
+    assert 0 < run_plan.estimate.low_s < run_plan.estimate.step_time_s < run_plan.estimate.high_s
+    assert 0 < run_plan.estimate.mfu_pct < 100
+    assert (run_plan.published is not None) == (run_plan.estimate.method == "published")
+    assert run_plan.scaling != "proxy" or run_plan.estimate.method in {"published", "other_release", "modelled"}
 
 
 @given(selections())
@@ -88,7 +88,7 @@ def test_every_problem_has_a_reason_and_every_error_has_a_fix(selection: Selecti
 
 @given(selections())
 @settings(max_examples=600)
-def test_a_batch_or_expert_group_that_a_fix_names_mends_its_field(selection: Selection) -> None:
+def test_a_batch_or_expert_group_that_a_fix_names_is_valid(selection: Selection) -> None:
     problems = [
         p for p in plan(CATALOG, selection).problems if p.severity == "error" and p.field in {"gbs", "mbs", "ep"}
     ]

@@ -131,9 +131,9 @@ def test_a_size_that_only_an_older_release_has_is_found_there() -> None:
 
 def test_a_later_release_without_the_configuration_is_mentioned() -> None:
     asked = {**GOOD, "workload": "llama3.1", "size": "405b"}
-    made = plan_request(CATALOG, {**asked, "scale": 576})
-    assert (made.launchable, made.published is not None) == (True, True)
-    assert [problem.reason for problem in made.problems if problem.field == "release"] == [
+    run_plan = plan_request(CATALOG, {**asked, "scale": 576})
+    assert (run_plan.launchable, run_plan.published is not None) == (True, True)
+    assert [problem.reason for problem in run_plan.problems if problem.field == "release"] == [
         "A later release, llama3.1@25.04, does not list this configuration."
     ]
     for same in ({"scale": 512}, {"scale": 576, "release": "24.11"}):
@@ -175,8 +175,8 @@ def test_names_in_upper_case_and_keys_without_a_value() -> None:
 def test_the_error_for_an_unknown_name_lists_the_nearest_names(
     change: dict[str, Any], field: str, nearest: str
 ) -> None:
-    found, names = refused({**GOOD, **change})
-    assert found == field
+    text, names = refused({**GOOD, **change})
+    assert text == field
     assert nearest in names
 
 

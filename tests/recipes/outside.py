@@ -107,8 +107,8 @@ class Outside:
         shutil.copytree(repositories.FILES / "opt", rig.knobs / "opt")
         repositories.make_checkout(rig.knobs / "opt" / "NeMo")
         self._hold_pip_ready()
-        for made in (self.directory, rig.knobs / "opt"):
-            rig.as_root(["chown", "--recursive", f"{OPERATOR_ID}:{OPERATOR_GROUP}", str(made)], check=True)
+        for path in (self.directory, rig.knobs / "opt"):
+            rig.as_root(["chown", "--recursive", f"{OPERATOR_ID}:{OPERATOR_GROUP}", str(path)], check=True)
 
     def _hold_pip_ready(self) -> None:
         """New environments get a copy of pip: installing it takes three seconds each time."""
@@ -206,9 +206,9 @@ class Outside:
         path = self.rig.home / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-        for made in (path, path.parent, path.parent.parent):
-            if made.is_relative_to(self.rig.home):
-                os.chown(made, OPERATOR_ID, OPERATOR_GROUP)
+        for file_path in (path, path.parent, path.parent.parent):
+            if file_path.is_relative_to(self.rig.home):
+                os.chown(file_path, OPERATOR_ID, OPERATOR_GROUP)
 
 
 @functools.cache

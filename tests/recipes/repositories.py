@@ -62,31 +62,31 @@ class Repositories:
 
 def make(folder: Path, wheels: Path) -> Repositories:
     """Make all repositories. NeMo-Run's is the release in `wheels`, the one after the oldest commit."""
-    made = Repositories(folder, {})
+    repositories = Repositories(folder, {})
     trees: dict[str, Callable[[Path, int], None]] = {
         "NeMo": _fill_nemo,
         "Megatron-LM": lambda tree, _: _fill_package(tree, "megatron"),
         "NeMo-Run": lambda tree, _: _fill_nemo_run(tree, wheels),
     }
     for name, fill in trees.items():
-        tree = _begin(made, name)
+        tree = _begin(repositories, name)
         for number, real in enumerate(COMMITS[name]):
             fill(tree, number)
             # One branch for each commit, so that a commit can be removed.
             _git(tree, "checkout", "-q", "-b", real[:7])
-            made.ids[real] = _commit(made, tree, f"Stand-in for {real}")
+            repositories.ids[real] = _commit(repositories, tree, f"Stand-in for {real}")
         _git(tree, "checkout", "-q", "-b", "main", f"{COMMITS[name][0][:7]}")
-        _end(made, tree, name)
-    tree = _begin(made, "dgxc-benchmarking")
+        _end(repositories, tree, name)
+    tree = _begin(repositories, "dgxc-benchmarking")
     for tag, folders in RECIPES.items():
         _empty(tree)
         for place, files in folders.items():
             shutil.copytree(FILES / files, tree / place, ignore=shutil.ignore_patterns("__pycache__"))
-        _commit(made, tree, f"Stand-in for {tag}")
+        _commit(repositories, tree, f"Stand-in for {tag}")
         _git(tree, "tag", tag)
     _git(tree, "branch", "-m", "main")
-    _end(made, tree, "dgxc-benchmarking")
-    return made
+    _end(repositories, tree, "dgxc-benchmarking")
+    return repositories
 
 
 def make_checkout(tree: Path) -> None:

@@ -91,8 +91,15 @@ class Rig:
 
     def _prepare_stand_ins(self) -> None:
         folder = Path(__file__).parent
-        _install_program(folder / "bin" / "enroot.py", self.directory / "bin" / "enroot")
-        write_settings(self.directory / "etc" / "enroot")
+        site = self.directory / "etc" / "enroot"
+        _install_program(folder / "bin" / "enroot.py", self.directory / "bin" / "enroot.py")
+        config = (folder / "bin" / "enroot.in").read_text().replace("@sysconfdir@", str(site))
+        enroot = self.directory / "bin" / "enroot"
+        enroot.write_text(f'{config}exec "{self.directory}/bin/enroot.py" "$@"\n')
+        enroot.chmod(0o755)
+        write_settings(site)
+        with (site / "enroot.conf").open("a") as conf:
+            conf.write("ENROOT_RUNTIME_PATH /tmp/enroot-$(id -u)\n")
         for name in ("python", "python3"):
             _install_program(folder / "container" / "python.py", self.knobs / "container" / name)
         for name in ("nsys", "numactl"):

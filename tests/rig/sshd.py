@@ -28,7 +28,6 @@ PrintLastLog no
 UseDNS no
 Subsystem sftp internal-sftp
 LogLevel VERBOSE
-SetEnv ENROOT_SYSCONF_PATH={root}/etc/enroot
 """
 _NO_PASSWORDS = "UsePAM no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n"
 ENDPOINTS = {
@@ -72,7 +71,7 @@ class Servers:
             make_key(self._keys / name, name.partition("_")[2])
         root, home = self._machine.root, self._machine.root / "home" / OPERATOR
         for name, port in self.ports.items():
-            conf = (_COMMON + ENDPOINTS[name]).format(port=port, keys=self._keys, root=root)
+            conf = (_COMMON + ENDPOINTS[name]).format(port=port, keys=self._keys)
             (self._keys / f"{name}.conf").write_text(conf)
             pam = self._keys / f"{name}.pam.d"
             pam.mkdir()

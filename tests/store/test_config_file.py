@@ -115,12 +115,12 @@ def test_storing_a_theme_keeps_the_comments_of_the_user(write: Write) -> None:
 
 
 def test_a_settings_file_that_is_a_link_stays_a_link(tmp_path: Path) -> None:
-    kept, file = tmp_path / "dotfiles.toml", tmp_path / "config.toml"
-    kept.write_text("[verdict]\nthreshold = 0.9\n", encoding="utf-8")
-    file.symlink_to(kept)
+    path, file = tmp_path / "dotfiles.toml", tmp_path / "config.toml"
+    path.write_text("[verdict]\nthreshold = 0.9\n", encoding="utf-8")
+    file.symlink_to(path)
     keep_theme(file, "nord")
     assert file.is_symlink()
-    assert load_settings(kept).theme == "nord"
+    assert load_settings(path).theme == "nord"
 
 
 def test_a_theme_makes_the_file(tmp_path: Path) -> None:

@@ -66,6 +66,6 @@ def test_any_damage_is_survived(tmp_path_factory: pytest.TempPathFactory, damage
     with journal.path.open("ab") as file:
         file.write(damage)
     journal.append("two")
-    found = events(journal)
-    assert found[0] == "one"
-    assert found[-1] == "two"
+    texts = events(journal)
+    assert texts[0] == "one"
+    assert texts[-1] == "two"

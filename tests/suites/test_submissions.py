@@ -48,7 +48,7 @@ def test_a_submission_in_progress_is_not_started_twice() -> None:
     until(lambda: submissions.of("s1") == SuiteSubmissionProgress("checking eos"), "the first words")
     submissions.begin(SUITE)
     runner.go.set()
-    until(lambda: submissions.of("s1") == SuiteSubmissionProgress("job 1", goes_on=False), "the end")
+    until(lambda: submissions.of("s1") == SuiteSubmissionProgress("job 1", is_active=False), "the end")
     assert (runner.begun, messages) == (1, ["s1"] * 3)
     end()
     submissions.begin(SUITE)
@@ -62,7 +62,7 @@ def test_the_reason_of_an_early_end_is_reported(error: Exception) -> None:
     submissions = Submissions(runner.submit)
     runner.go.set()
     submissions.begin(SUITE)
-    until(lambda: (of := submissions.of("s1")) is not None and not of.goes_on, "the end")
+    until(lambda: (of := submissions.of("s1")) is not None and not of.is_active, "the end")
     ended = submissions.of("s1")
     assert ended is not None
     assert ended.error is not None

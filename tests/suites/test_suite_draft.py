@@ -36,8 +36,8 @@ def planned(draft: SuiteDraft, nodes: Nodes | None = None) -> DraftPlan:
 
 
 def sent_scales(plan: DraftPlan) -> list[int]:
-    assert plan.sent is not None
-    return [row.row.selection.scale for row in plan.sent.rows]
+    assert plan.submission is not None
+    return [row.row.selection.scale for row in plan.submission.rows]
 
 
 def with_value(draft: SuiteDraft, axis: Axis, value: Value) -> SuiteDraft:
@@ -73,7 +73,7 @@ def test_without_any_value_of_an_axis_there_is_nothing_to_run() -> None:
     plan = planned(with_value(DRAFT, "scales", 64))
     assert plan.nothing is not None
     assert plan.nothing.why == "Nothing is chosen of: GPUs."
-    assert (plan.rows, plan.sent) == ((), None)
+    assert (plan.rows, plan.submission) == ((), None)
 
 
 def test_more_runs_than_anybody_means_are_not_planned() -> None:
@@ -85,7 +85,7 @@ def test_more_runs_than_anybody_means_are_not_planned() -> None:
 def test_an_unpublished_value_cannot_be_chosen_and_has_a_reason() -> None:
     of_proxy = replace(DRAFT, workloads=(("nemotron4-340b", "25.12", "340b"),))
     assert offer(of_proxy, "scales", 64).chosen
-    assert offer(draft_of(replace(NEMOTRON, gpu="gb200"), "direct", "eos"), "workloads", LLAMA).why_not == (
+    assert offer(draft_of(replace(NEMOTRON, gpu="gb200"), "direct", "eos"), "workloads", LLAMA).disabled_reason == (
         "not published for GB200"
     )
 
@@ -147,7 +147,7 @@ def test_a_row_that_cannot_run_blocks_the_suite_until_it_is_excluded() -> None:
     (blocked,) = planned(draft).blocked
     assert blocked.row.selection.scale == 24
     for draft_, against in ((draft, blocked.blockers), (toggle_excluded(draft, [blocked.row.key]), ())):
-        sent = planned(draft_).sent
+        sent = planned(draft_).submission
         assert sent is not None
         assert tuple(dict.fromkeys(problem for _, problem in sent.blockers)) == against
 
@@ -172,8 +172,8 @@ def test_suites_are_named_by_their_content() -> None:
 def test_the_scales_of_a_ready_made_suite_end_at_the_partition_size() -> None:
     plan = planned(replace(DRAFT, kind="scaling"), Nodes(free=2, all=8))
     assert max(sent_scales(plan)) == 64
-    assert plan.sent is not None
-    assert plan.sent.suite.kind == "scaling"
+    assert plan.submission is not None
+    assert plan.submission.suite.kind == "scaling"
 
 
 def test_unavailable_kinds_have_a_reason() -> None:
@@ -196,10 +196,10 @@ def test_a_tune_without_a_short_run_is_refused() -> None:
     draft = replace(DRAFT, kind="tune", count=2)
     first, second, _ = (row.row.key for row in planned(draft).rows)
     with_one, without = planned(toggle_excluded(draft, [first])), planned(toggle_excluded(draft, [first, second]))
-    assert with_one.sent is not None
-    assert with_one.sent.blockers == ()
-    assert without.sent is not None
-    ((row, problem),) = without.sent.blockers
+    assert with_one.submission is not None
+    assert with_one.submission.blockers == ()
+    assert without.submission is not None
+    ((row, problem),) = without.submission.blockers
     assert row is None
     assert "never be submitted" in problem.reason
     assert problem.fix

@@ -64,9 +64,9 @@ def test_digest_is_of_the_content_alone() -> None:
 
 def test_the_same_seed_gives_the_same_order() -> None:
     scales = [replace(NEMOTRON, scale=8 * n) for n in range(1, 20)]
-    one, same, other = suite_of(*scales, shuffle=1), suite_of(*scales, shuffle=1), suite_of(*scales, shuffle=2)
-    assert one.rows == same.rows != other.rows
-    assert sorted(row.key for row in one.rows) == sorted(row.key for row in suite_of(*scales).rows)
+    suite, same, other = suite_of(*scales, shuffle=1), suite_of(*scales, shuffle=1), suite_of(*scales, shuffle=2)
+    assert suite.rows == same.rows != other.rows
+    assert sorted(row.key for row in suite.rows) == sorted(row.key for row in suite_of(*scales).rows)
 
 
 def test_sums_are_those_of_the_rows() -> None:
@@ -109,8 +109,8 @@ def test_the_time_of_a_chain_is_the_sum_of_its_runs(most: int | None, serial: bo
     progress = replace(progress_of(plan, {}), free_nodes=100)
     took = plan.serial_s if serial else plan.serial_s / 4
     assert plan.parallel_s == progress.left_s == pytest.approx(took)
-    assert f"at most {most or 1} at a time" in suite.conduct
-    assert "all at once" in suite_of(SMALL).conduct
+    assert f"at most {most or 1} at a time" in suite.submission_words
+    assert "all at once" in suite_of(SMALL).submission_words
 
 
 def test_a_row_that_cannot_run_is_named() -> None:

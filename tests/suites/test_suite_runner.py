@@ -298,11 +298,11 @@ def test_a_tune_whose_last_run_cannot_be_read_keeps_its_layout(stage: Stage) -> 
     without_logs(stage, suite, lambda _: None)
     stage.go(suite)
     before = stage.suites.load(suite.id)
-    other = replace(before.rows[-1], selection=before.rows[0].selection)
-    stage.suites.save(before.with_row(other))
-    damage(stage, other.run_id)
+    suite_row = replace(before.rows[-1], selection=before.rows[0].selection)
+    stage.suites.save(before.with_row(suite_row))
+    damage(stage, suite_row.run_id)
     stage.go(suite)
-    assert stage.suites.load(suite.id).rows[-1] == other
+    assert stage.suites.load(suite.id).rows[-1] == suite_row
     assert once_each(stage, suite)
 
 
@@ -322,9 +322,9 @@ def test_a_cancel_names_only_the_runs_that_it_cancelled(stage: Stage) -> None:
     stage.cancel = cancel_active  # type: ignore[method-assign]
     _, cancelled = stage.runner.cancel(suite, stage.messages.append)
     assert cancelled == tuple(active)
-    key, other, _ = (row.key for row in suite.rows)
+    key, text, _ = (row.key for row in suite.rows)
     assert f"{key}: Job 100 was over already: nothing was cancelled." in stage.messages
-    assert f"{other}: Slurm was asked to cancel job 101." in stage.messages
+    assert f"{text}: Slurm was asked to cancel job 101." in stage.messages
 
 
 def test_a_cancel_fails_for_a_run_that_may_still_get_a_job(stage: Stage) -> None:

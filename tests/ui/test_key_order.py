@@ -80,6 +80,6 @@ async def test_non_printable_key_does_not_count_as_typing(
     async with app.run_test() as pilot:
         app.query_one("#first").focus()
         await pilot.press(key)
-        assert bool(app.types_for_s) is types
+        assert bool(app.remaining_typing_s) is types
         await pilot.press("tab")
-        assert not app.types_for_s
+        assert not app.remaining_typing_s

@@ -114,22 +114,22 @@ def test_spare_width_goes_first_to_the_columns_that_need_least() -> None:
     assert [width for _, width in fit_columns(columns, widest, 60)] == [40, 6, 12]
 
 
-def test_only_rows_of_changed_things_are_made_again() -> None:
-    made = Rows().updated(COLUMNS, FILES)
-    again = made.updated(COLUMNS, {**FILES, "a/one": File("a/one", 7)})
+def test_only_rows_of_changed_things_are_replaced() -> None:
+    made = Rows().with_things(COLUMNS, FILES)
+    again = made.with_things(COLUMNS, {**FILES, "a/one": File("a/one", 7)})
     assert [key for key in FILES if again.cells[key] is not made.cells[key]] == ["a/one"]
     assert again.cells["a/one"]["size"] == ("7 bytes", "plain")
 
 
-def test_only_cells_that_time_has_changed_are_made_again() -> None:
+def test_only_cells_that_time_has_changed_are_replaced() -> None:
     clock: Iterator[int] = itertools.count()
     ages = (Column("name", "name", "name", 6), Column("age", lambda _: f"{next(clock) // 2}", "age", 3))
-    made = Rows().updated(ages, {name: FILES[name] for name in ("b/two", "a/one")})
-    again = made.refreshed({"age"})
+    made = Rows().with_things(ages, {name: FILES[name] for name in ("b/two", "a/one")})
+    again = made.with_new_cells({"age"})
     assert [again.cells[name]["age"][0] for name in again.cells] == ["1", "1"]
     assert again.columns == made.columns
-    same = Rows().updated(COLUMNS, FILES)
-    assert all(row is same.cells[key] for key, row in same.refreshed({"size"}).cells.items())
+    same = Rows().with_things(COLUMNS, FILES)
+    assert all(row is same.cells[key] for key, row in same.with_new_cells({"size"}).cells.items())
 
 
 async def test_enter_opens_the_row_and_the_line_below_is_about_it(app: Host, files: Files) -> None:

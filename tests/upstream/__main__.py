@@ -136,8 +136,8 @@ def main() -> int:
 def _environment(folder: Path, mirrors: Path | None, hub: str) -> dict[str, str]:
     home, programs = folder / "home", folder / "bin"
     token = home / HUB_TOKEN
-    for made in (programs, token.parent):
-        made.mkdir(parents=True)
+    for file_path in (programs, token.parent):
+        file_path.mkdir(parents=True)
     token.write_text("hf_standin\n")
     if mirrors:
         (folder / "template/info").mkdir(parents=True)

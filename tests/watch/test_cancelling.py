@@ -41,7 +41,7 @@ class AskedSlurm:
 
     def connect(self, _prompter: object = None) -> None: ...
 
-    def look(self, job_ids: Sequence[str]) -> dict[str, Job]:
+    def query_jobs(self, job_ids: Sequence[str]) -> dict[str, Job]:
         return {job_id: Job(job_id, "n", self.jobs[job_id]) for job_id in job_ids if job_id in self.jobs}
 
     def cancel(self, job_id: str) -> bool:
@@ -218,7 +218,7 @@ def test_a_silent_accounting_leaves_the_states_of_the_queue(
     def look(_job_ids: Sequence[str]) -> dict[str, Job]:
         raise AccountingError(Answer(124, ""), queued)
 
-    monkeypatch.setattr(asked, "look", look)
+    monkeypatch.setattr(asked, "query_jobs", look)
     assert (feed.cancel(run), asked.asked) == (("2",), ["2"])
     assert runs.load("a").state_of("1") == "COMPLETED"
     queued["2"] = Job("2", "n", "CANCELLED")

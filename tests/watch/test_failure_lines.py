@@ -24,22 +24,22 @@ def test_the_cause_takes_precedence_over_its_consequences() -> None:
         "OSError: No space left on device",
         WATCHDOG,
     ]
-    found = worst("".join(line + "\n" for line in lines).encode())
-    assert found is not None
-    assert "full" in found.reason
+    cause = worst("".join(line + "\n" for line in lines).encode())
+    assert cause is not None
+    assert "full" in cause.reason
 
 
 def test_among_equals_the_first_wins() -> None:
-    found = worst(b"[rank5]: KeyError: 'first'\n[rank6]: KeyError: 'second'\n")
-    assert found is not None
-    assert (found.line, found.rank) == ("KeyError: 'first'", 5)
+    cause = worst(b"[rank5]: KeyError: 'first'\n[rank6]: KeyError: 'second'\n")
+    assert cause is not None
+    assert (cause.line, cause.rank) == ("KeyError: 'first'", 5)
 
 
 def test_the_line_is_clean_and_bounded() -> None:
-    found = worst(b"\x1b[31mRuntimeError: CUDA out of memory\x1b[0m" + b"x" * 1_000_000 + b"\n")
-    assert found is not None
-    assert found.line.startswith("RuntimeError: CUDA out of memory")
-    assert len(found.line) < 5000
+    cause = worst(b"\x1b[31mRuntimeError: CUDA out of memory\x1b[0m" + b"x" * 1_000_000 + b"\n")
+    assert cause is not None
+    assert cause.line.startswith("RuntimeError: CUDA out of memory")
+    assert len(cause.line) < 5000
 
 
 def test_an_active_run_has_not_failed(nemo_line: Callable[..., str]) -> None:
@@ -55,13 +55,13 @@ def test_only_lines_after_the_newest_step_are_searched(
 ) -> None:
     searched: list[int] = []
     monkeypatch.setattr(LogCauses, "feed", lambda _, data, _line: searched.append(len(data)))
-    parser, other = StepParser("nemo2"), "NCCL INFO Channel 00/0\n" * 1000
+    parser, text = StepParser("nemo2"), "NCCL INFO Channel 00/0\n" * 1000
     for index in range(20):
-        parser.feed((nemo_line(index) + other).encode())
+        parser.feed((nemo_line(index) + text).encode())
     assert searched == []
     assert parser.failure is None
     assert parser.failure is None
-    assert searched == [len(other)]
+    assert searched == [len(text)]
 
 
 def test_the_unsearched_data_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,11 +107,11 @@ def test_a_failure_after_a_bar_is_seen_although_the_bar_is_painted_again(hydra_f
     ],
 )
 def test_the_reason_comes_from_slurm_if_the_log_has_none(job: Job, reason: str, line: str) -> None:
-    found = job_failure(job, "Slurm")
-    assert found is not None
-    assert reason in found.reason
-    assert line in found.line
-    assert found.fix
+    cause = job_failure(job, "Slurm")
+    assert cause is not None
+    assert reason in cause.reason
+    assert line in cause.line
+    assert cause.fix
 
 
 @pytest.mark.parametrize(
@@ -119,10 +119,10 @@ def test_the_reason_comes_from_slurm_if_the_log_has_none(job: Job, reason: str, 
     [("FAILED", "The workload ended with an error."), ("TIMEOUT", "The job reached its time limit.")],
 )
 def test_a_workload_has_no_words_about_a_batch_script(state: str, reason: str) -> None:
-    found = job_failure(Job("w", "a", state, "Container pytorch exited"), "Run:ai")
-    assert found is not None
-    assert (found.reason, found.line) == (reason, f"Run:ai: {state}")
-    assert "batch script" not in found.sentences
+    cause = job_failure(Job("w", "a", state, "Container pytorch exited"), "Run:ai")
+    assert cause is not None
+    assert (cause.reason, cause.line) == (reason, f"Run:ai: {state}")
+    assert "batch script" not in cause.sentences
 
 
 @pytest.mark.parametrize("state", ["COMPLETED", "CANCELLED", "RUNNING", "PENDING"])

@@ -357,7 +357,7 @@ def test_no_process_stays_on_the_cluster(follow: Callable[[], Follower], remote:
     until(lambda: not running(), "tail has ended")
 
 
-def test_a_look_at_the_log_starts_no_process(
+def test_a_check_of_the_log_starts_no_process(
     follow: Callable[[], Follower], remote: Path, local: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started = tmp_path / "started"

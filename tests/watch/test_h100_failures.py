@@ -24,15 +24,15 @@ CAUSES = {
 
 @pytest.mark.parametrize("log", LOGS, ids=[log.stem for log in LOGS])
 def test_a_failure_has_a_cause_and_a_sound_program_none(log: Path) -> None:
-    found = worst(log.read_bytes())
-    assert (found is None) == (log.stem == SOUND)
-    if found is not None and log.stem in CAUSES:
-        assert found.reason == CAUSES[log.stem]
+    cause = worst(log.read_bytes())
+    assert (cause is None) == (log.stem == SOUND)
+    if cause is not None and log.stem in CAUSES:
+        assert cause.reason == CAUSES[log.stem]
 
 
 def test_a_fault_of_the_program_blames_no_node() -> None:
     """An index out of range and an illegal address are errors of the code, on any node."""
     for name in ("device_assert", "illegal_access"):
-        found = worst((Path(__file__).parent / "h100" / f"{name}.log").read_bytes())
-        assert found is not None
-        assert "without the node" not in found.fix
+        cause = worst((Path(__file__).parent / "h100" / f"{name}.log").read_bytes())
+        assert cause is not None
+        assert "without the node" not in cause.fix

@@ -40,7 +40,7 @@ class Slurm:
     def __post_init__(self) -> None:
         self.may_answer.set()
 
-    def look(self, job_ids: list[str]) -> dict[str, Job]:
+    def query_jobs(self, job_ids: list[str]) -> dict[str, Job]:
         assert self.may_answer.wait(DEADLINE_S)
         self.looks.append(job_ids)
         self.asker = threading.current_thread()
@@ -109,12 +109,12 @@ def job(job_id: str, state: str, **more: object) -> Job:
 
 def test_one_query_covers_all_jobs_and_each_follower_gets_only_its_job(slurm: Slurm, open_lookout: OpenLookout) -> None:
     slurm.jobs = {"1": job("1", "RUNNING"), "2": job("2", "PENDING")}
-    poller, one, two = open_lookout(), Inbox(), Inbox()
+    poller, inbox, two = open_lookout(), Inbox(), Inbox()
     slurm.may_answer.clear()
-    poller.follow_all(["1"], one.post)
+    poller.follow_all(["1"], inbox.post)
     poller.follow("2", two.post)
     slurm.may_answer.set()
-    assert (one.job().id, two.job().id) == ("1", "2")
+    assert (inbox.job().id, two.job().id) == ("1", "2")
     until(lambda: ["1", "2"] in slurm.looks)
     slurm.jobs["2"] = job("2", "RUNNING")
     assert two.job(lambda job: job.state == "RUNNING").id == "2"

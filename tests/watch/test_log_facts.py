@@ -95,10 +95,10 @@ def test_the_text_of_a_loss_matches_its_numbers(tmp_path: Path, losses: list[flo
 
 
 def test_statistics_that_were_calculated_manually() -> None:
-    found = spread([2.0, 4.0, 6.0])
-    assert found is not None
-    assert (found.mean, found.median, found.stdev) == (4.0, 4.0, 2.0)
-    assert math.isclose(found.population_stdev, math.sqrt(8 / 3))
+    sample_statistics = spread([2.0, 4.0, 6.0])
+    assert sample_statistics is not None
+    assert (sample_statistics.mean, sample_statistics.median, sample_statistics.stdev) == (4.0, 4.0, 2.0)
+    assert math.isclose(sample_statistics.population_stdev, math.sqrt(8 / 3))
     half = mean_half_width([2.0, 4.0, 6.0])
     assert half is not None
     assert math.isclose(half, 4.303 * 2 / math.sqrt(3))

@@ -215,7 +215,7 @@ def test_trouble_that_passes_within_the_patience_leaves_no_gap(ended_job: StartF
     assert feed.is_whole
 
 
-def test_a_log_that_comes_back_after_the_end_of_its_job_is_copied_whole(ended_job: StartFeed) -> None:
+def test_a_log_that_reappears_after_the_end_of_its_job_is_copied_whole(ended_job: StartFeed) -> None:
     log = Log(None)
     feed = ended_job(log, copied=FIRST[:1000])
     until(lambda: len(feed.troubles) >= 3, "it is waited for")

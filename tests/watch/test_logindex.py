@@ -89,8 +89,8 @@ def test_an_index_of_the_end_has_the_same_lines_under_shifted_numbers(
     end.refresh()
     assert (index.lines_before(end), end.lines) == (first, len(lines) - first)
     assert end.read(0, 3) == index.read(first, 3)
-    for one in (index, end):
-        one.close()
+    for log_index in (index, end):
+        log_index.close()
 
 
 def test_a_long_log_has_a_tail(tmp_path: Path) -> None:

@@ -66,9 +66,9 @@ def test_kept_statements_are_bounded(run_folder: Path, awk: str) -> None:
     pairs = [f"Channel 00/0 : {n}[0] -> 0[0] [receive] via NET/IB/0" for n in range(8, 800, 8)]
     others = [f"Channel 00/0 : 0[0] -> 1[1] via NEW{n}/X" for n in range(50)]
     write(run_folder, "cn001", "Using network IB" + "x" * 5000, *others, *pairs)
-    found = picked(run_folder, awk).stdout.split("\n")[2:-1]
-    assert (len(found), max(map(len, found))) == (20, 300)
-    assert [line for line in found if "NET/IB" in line] == [inform("cn001", pair).strip() for pair in pairs[:4]]
+    texts = picked(run_folder, awk).stdout.split("\n")[2:-1]
+    assert (len(texts), max(map(len, texts))) == (20, 300)
+    assert [line for line in texts if "NET/IB" in line] == [inform("cn001", pair).strip() for pair in pairs[:4]]
     for number in range(400):
         write(run_folder, f"cn{number:03}", *others)
     whole = picked(run_folder, awk).stdout

@@ -164,8 +164,8 @@ def test_local_results_need_no_connection(tmp_path: Path, ended: Ended) -> None:
     ended("a", 2.00)
     ended("b", 2.02)
     services = Services(UserPaths(tmp_path / "config", tmp_path / "state"))
-    found = measured_here(plan_of(CATALOG, NEMOTRON), services.local_results.of("demo"))
-    assert found is not None
-    assert found.step_time_s == pytest.approx(2.01)
-    assert set(found.runs) == {"a", "b"}
+    cluster_estimate = measured_here(plan_of(CATALOG, NEMOTRON), services.local_results.of("demo"))
+    assert cluster_estimate is not None
+    assert cluster_estimate.step_time_s == pytest.approx(2.01)
+    assert set(cluster_estimate.runs) == {"a", "b"}
     assert services.local_results.of("nowhere") == ()

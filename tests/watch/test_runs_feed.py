@@ -76,7 +76,7 @@ class MadeUp:
         self.runs.save(answer)
         return answer
 
-    def look(self, job_ids: Sequence[str]) -> dict[str, Job]:
+    def query_jobs(self, job_ids: Sequence[str]) -> dict[str, Job]:
         self.looks.append(list(job_ids))
         if self.slurm_error is not None:
             raise self.slurm_error
@@ -95,8 +95,8 @@ class MadeUpCluster:
         if error := self.clusters.troubles.get(self.name):
             raise error
 
-    def look(self, job_ids: Sequence[str]) -> dict[str, Job]:
-        return self.clusters.look(job_ids)
+    def query_jobs(self, job_ids: Sequence[str]) -> dict[str, Job]:
+        return self.clusters.query_jobs(job_ids)
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ class Follower:
         self.event_count += 1
         self.changes += [record.run.id for record in event.changed]
         self.records.update({record.run.id: record for record in event.changed})
-        for run_id in event.gone:
+        for run_id in event.removed_ids:
             del self.records[run_id]
 
     def stage(self, run_id: str) -> str | None:
@@ -234,10 +234,10 @@ def test_an_unreachable_cluster_is_reported_until_it_answers(
     clusters.troubles["eos"] = UnreachableError("No route to eos.")
     clusters.jobs = {job_id: Job(job_id, "n", "RUNNING") for job_id in ("1", "2")}
     follower = follow()
-    follower.until(lambda: follower.state("b") == "RUNNING" and follower.last.silent, "the one that answers")
-    assert (follower.last.silent, follower.state("a")) == ({"eos": "No route to eos."}, "PENDING")
+    follower.until(lambda: follower.state("b") == "RUNNING" and follower.last.unreachable, "the one that answers")
+    assert (follower.last.unreachable, follower.state("a")) == ({"eos": "No route to eos."}, "PENDING")
     del clusters.troubles["eos"]
-    follower.until(lambda: follower.state("a") == "RUNNING" and not follower.last.silent, "the other one")
+    follower.until(lambda: follower.state("a") == "RUNNING" and not follower.last.unreachable, "the other one")
 
 
 def test_a_silent_cluster_is_not_queried_until_the_next_turn(
@@ -247,7 +247,7 @@ def test_a_silent_cluster_is_not_queried_until_the_next_turn(
     runs.save(make_run(id="a", job_ids=("1",), job_state="PENDING", cluster="eos"))
     clusters.troubles["eos"] = LlmbError("There is no cluster eos.")
     follower = follow()
-    follower.until(lambda: follower.last.silent, "why")
+    follower.until(lambda: follower.last.unreachable, "why")
     follower.following.end()
     follower.following.join(DEADLINE_S)
     assert clusters.polled == ["eos"]
@@ -259,10 +259,10 @@ def test_a_slurm_that_does_not_answer_is_named_and_changes_no_run(
     runs.save(make_run(id="a", job_ids=("1",), job_state="PENDING", cluster="eos"))
     clusters.slurm_error = SlurmError("`squeue` failed on the cluster.", "Socket timed out", "Wait.")
     follower = follow()
-    follower.until(lambda: "timed out" in follower.last.silent.get("eos", ""), "the note")
+    follower.until(lambda: "timed out" in follower.last.unreachable.get("eos", ""), "the note")
     assert runs.load("a").job_state == "PENDING"
     clusters.jobs, clusters.slurm_error = {"1": Job("1", "n", "RUNNING")}, None
-    follower.until(lambda: follower.state("a") == "RUNNING" and not follower.last.silent, "the state")
+    follower.until(lambda: follower.state("a") == "RUNNING" and not follower.last.unreachable, "the state")
 
 
 def test_a_job_missing_from_answers_is_queried_until_its_end_is_known(
@@ -297,7 +297,7 @@ def test_after_a_refused_login_jobs_are_followed_again_once_the_line_is_there(
     follower = follow()
     follower.until(lambda: follower.state("a") == "RUNNING", "it runs")
     clusters.state, clusters.slurm_error = "lost", HostKeyChangedError("The host key of eos has changed.")
-    follower.until(lambda: follower.last.silent == {"eos": "The host key of eos has changed."}, "why")
+    follower.until(lambda: follower.last.unreachable == {"eos": "The host key of eos has changed."}, "why")
     asked = len(clusters.looks)
     for run_id in ("b", "c", "d"):  # each run needs one round of the feed
         runs.save(make_run(id=run_id, job_state="CANCELLED"))
@@ -305,7 +305,7 @@ def test_after_a_refused_login_jobs_are_followed_again_once_the_line_is_there(
     assert len(clusters.looks) == asked
     clusters.jobs, clusters.slurm_error = {"1": Job("1", "n", "COMPLETED")}, None
     clusters.state = "live"
-    follower.until(lambda: follower.state("a") == "COMPLETED" and not follower.last.silent, "its end")
+    follower.until(lambda: follower.state("a") == "COMPLETED" and not follower.last.unreachable, "its end")
 
 
 def test_an_end_that_could_not_be_saved_is_queried_again(

@@ -286,9 +286,9 @@ def test_a_version_that_the_presets_source_does_not_state_fails_container(
     recipe_id: str, gpu: str, line: str, outcome: ValidityOutcome
 ) -> None:
     recipe = next(one for one in CATALOG.recipes if one.id == recipe_id)
-    made = plan(CATALOG, next(one for one in selections(recipe) if one.gpu == gpu))
-    progress = progress_of(f"{line}\n{nemo2(made)}", "nemo2", made)
-    checks = validity(made, recipe.rule, "nemo2", progress, NO_FILES, finished=True)
+    run_plan = plan(CATALOG, next(one for one in selections(recipe) if one.gpu == gpu))
+    progress = progress_of(f"{line}\n{nemo2(run_plan)}", "nemo2", run_plan)
+    checks = validity(run_plan, recipe.rule, "nemo2", progress, NO_FILES, finished=True)
     (container,) = (check for check in checks if check.id == "container")
     assert container.outcome == outcome
     assert container.line == (line if outcome == "failed" else "")
@@ -299,13 +299,13 @@ def test_the_libraries_of_a_preset_are_those_that_a_log_prints() -> None:
 
 
 def test_sockets_fail_the_transport_check_only_beyond_one_nvlink_domain() -> None:
-    made = plan(CATALOG, Selection("nemotron4-340b", "25.12", "340b", "gb200", "bf16", 128))
+    run_plan = plan(CATALOG, Selection("nemotron4-340b", "25.12", "340b", "gb200", "bf16", 128))
     recipe = CATALOG.recipe("nemotron4-340b", "25.12")
-    progress = progress_of(bridge(made), "nemo2", made)
-    one = "cn1:1:1 [0] NCCL INFO Channel 00/0 : 3[3] -> 4[0] [send] via NET/Socket/0"
-    files = run_files(one, (), "")
+    progress = progress_of(bridge(run_plan), "nemo2", run_plan)
+    text = "cn1:1:1 [0] NCCL INFO Channel 00/0 : 3[3] -> 4[0] [send] via NET/Socket/0"
+    files = run_files(text, (), "")
     for nodes, outcome in ((18, "ok"), (32, "failed")):
-        small = replace(made, nodes=nodes, gpus_per_node=4)
+        small = replace(run_plan, nodes=nodes, gpus_per_node=4)
         checks = validity(small, recipe.rule, "nemo2", progress, files, finished=True)
         assert next(check.outcome for check in checks if check.id == "transport") == outcome
 
@@ -359,7 +359,7 @@ def test_a_loss_that_megatron_omits_is_not_a_number() -> None:
     )
 
 
-def test_skipped_steps_that_look_for_a_loss_scale_before_the_window_are_no_failure() -> None:
+def test_skipped_steps_of_a_loss_scale_search_before_the_window_are_no_failure() -> None:
     kind = FORMATS["Megatron-Bridge"]
     first = r"(iteration +3/[^\n]*?loss scale: ){}([^\n]*skipped iterations:   ){}"
     scaled = sub(first.format(r"1\.0", "0"), r"\g<1>8388608.0\g<2>1")
@@ -416,20 +416,20 @@ def test_statements_are_of_the_newest_start() -> None:
 
 def test_a_failed_check_makes_pass_and_fail_a_warning_that_quotes_the_line() -> None:
     kind = FORMATS["NeMo 2"]
-    made, rule = kind.plan, kind.recipe.rule
+    run_plan, rule = kind.plan, kind.recipe.rule
     for factor, sound_result in (("", "PASS"), ("9", "FAIL")):
         slow: Edit = sub(r"timing in s: ", f"timing in s: {factor}")
         for fault, result in ((lambda log: log, sound_result), (FAULTS["loss"]["NeMo 2"], "WARN")):
-            progress = progress_of(fault(slow(kind.write(made))), "nemo2", made)
-            checks = validity(made, rule, "nemo2", progress, NO_FILES, finished=True)
-            verdict, _ = judge(made, rule, progress, finished=True, threshold=THRESHOLD, checks=checks)
+            progress = progress_of(fault(slow(kind.write(run_plan))), "nemo2", run_plan)
+            checks = validity(run_plan, rule, "nemo2", progress, NO_FILES, finished=True)
+            verdict, _ = judge(run_plan, rule, progress, finished=True, threshold=THRESHOLD, checks=checks)
             assert verdict is not None
             assert verdict.result == result
             quoted = [
                 reason for reason in verdict.reasons if "Check `loss` failed" in reason and "iteration 49/49" in reason
             ]
             assert bool(quoted) == (result == "WARN")
-            assert (benchmark_s(made, rule, progress, checks) is None) == (result == "WARN")
+            assert (benchmark_s(run_plan, rule, progress, checks) is None) == (result == "WARN")
 
 
 @pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.log")), ids=lambda path: path.stem)
@@ -441,19 +441,19 @@ def test_a_genuine_log_fails_no_check_against_a_plan_built_from_it(path: Path) -
     if not ranks or not batch or b"| train_step_timing" not in log:
         assert progress_of(log, "nemo2", plan(CATALOG, NEMOTRON)).steps_done == 0
         return
-    made = plan(CATALOG, NEMOTRON)
+    run_plan = plan(CATALOG, NEMOTRON)
     layers, tp, mbs, seq = (
         int(found[1]) if (found := re.search(pattern, log)) else default
         for pattern, default in (
-            (rb"model.config.num_layers = (\d+)", made.parallelism.layers),
+            (rb"model.config.num_layers = (\d+)", run_plan.parallelism.layers),
             (rb"tensor_model_parallel_size = (\d+)", 1),
             (rb"data.micro_batch_size = (\d+)", 1),
             (rb"data.seq_length = (\d+)", 4096),
         )
     )
-    layout = replace(made.parallelism, tp=tp, pp=1, vp=None, mbs=mbs, gbs=int(batch[1]), seq_len=seq, layers=layers)
-    selection = replace(made.selection, gpu="h200", scale=int(ranks[1]), dtype="bf16")
-    claimed = replace(made, selection=selection, parallelism=layout, nodes=1, container_versions=())
+    layout = replace(run_plan.parallelism, tp=tp, pp=1, vp=None, mbs=mbs, gbs=int(batch[1]), seq_len=seq, layers=layers)
+    selection = replace(run_plan.selection, gpu="h200", scale=int(ranks[1]), dtype="bf16")
+    claimed = replace(run_plan, selection=selection, parallelism=layout, nodes=1, container_versions=())
     progress = progress_of(log, "nemo2", claimed)
     checks = validity(claimed, CATALOG.recipe("nemotron4", "25.04").rule, "nemo2", progress, NO_FILES, finished=True)
     assert [check for check in checks if check.outcome == "failed"] == []
@@ -464,10 +464,10 @@ def test_every_sound_demo_run_of_every_preset_fails_no_check(catalog: Catalog) -
     tried = 0
     for recipe in catalog.recipes:
         for selection in selections(recipe):
-            made = plan(catalog, selection)
+            run_plan = plan(catalog, selection)
             write = hydra if recipe.launch.kind == "hydra" else nemo2
-            progress = progress_of(write(made), recipe.launch.kind, made)
-            checks = validity(made, recipe.rule, recipe.launch.kind, progress, NO_FILES, finished=True)
+            progress = progress_of(write(run_plan), recipe.launch.kind, run_plan)
+            checks = validity(run_plan, recipe.rule, recipe.launch.kind, progress, NO_FILES, finished=True)
             wrong = [check for check in checks if check.outcome == "failed" and check.id != "gpu"]
             assert wrong == [], selection
             tried += 1

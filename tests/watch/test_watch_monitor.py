@@ -36,7 +36,7 @@ from tests.kit.demo import clear_faults, drop_connections, end_jobs, fault, refu
 from tests.kit.reasons import OUT_OF_GPU_MEMORY, training_reason
 from tests.kit.runs import NEMOTRON, direct_spec, intended_run, request_for
 from tests.kit.waiting import DEADLINE_S, until
-from tests.kit.watching import Watching
+from tests.kit.watching import BackgroundWatch
 
 SPEED = 300.0
 IMAGE = b"hsqs, simulated"
@@ -118,11 +118,11 @@ def site(cluster: DemoCluster, tmp_path: Path, catalog: Catalog, monkeypatch: py
 
 
 @pytest.fixture
-def watch(site: Site) -> Iterator[Callable[..., Watching]]:
-    started: list[Watching] = []
+def watch(site: Site) -> Iterator[Callable[..., BackgroundWatch]]:
+    started: list[BackgroundWatch] = []
 
-    def start(run: Run, **settings: float) -> Watching:
-        started.append(Watching(site.monitor(run, **settings)))
+    def start(run: Run, **settings: float) -> BackgroundWatch:
+        started.append(BackgroundWatch(site.monitor(run, **settings)))
         return started[-1]
 
     yield start
@@ -131,7 +131,7 @@ def watch(site: Site) -> Iterator[Callable[..., Watching]]:
         watching._thread.join(DEADLINE_S)
 
 
-Watch = Callable[..., Watching]
+Watch = Callable[..., BackgroundWatch]
 
 
 def test_from_the_queue_to_the_verdict(site: Site, watch: Watch) -> None:
@@ -245,7 +245,7 @@ def test_a_lost_link_is_reported_and_restored(site: Site, watch: Watch) -> None:
     assert len(watching.states) > before
 
 
-def test_a_look_that_fails_changes_nothing_but_a_note(site: Site, watch: Watch) -> None:
+def test_a_failed_poll_changes_only_a_note(site: Site, watch: Watch) -> None:
     fault(site.cluster, "hang-at-step", "10")
     watching = watch(site.launch())
     watching.wait_for(lambda state: state.progress.steps_done == 10 and state.job and state.job.state == "RUNNING")
@@ -370,7 +370,7 @@ def unknown_host(site: Site) -> SlurmCluster:
 def test_a_login_that_is_refused_ends_the_watch(site: Site, person: Person | None) -> None:
     run = site.launch()
     session = unknown_host(site)
-    final = Watching(Monitor(session, site.runs, run, JobPoller(session)), person).end()
+    final = BackgroundWatch(Monitor(session, site.runs, run, JobPoller(session)), person).end()
     assert person is None or len(person.host_keys) == 1
     assert final.link == "closed"
     assert final.link_note
@@ -380,7 +380,7 @@ def test_a_login_that_is_refused_ends_the_watch(site: Site, person: Person | Non
 def test_the_user_is_prompted_before_any_thread_connects(site: Site) -> None:
     run = site.launch()
     session, person = unknown_host(site), Person(accepts=True)
-    watching = Watching(Monitor(session, site.runs, run, JobPoller(session)), person)
+    watching = BackgroundWatch(Monitor(session, site.runs, run, JobPoller(session)), person)
     assert watching.end().stage == "done"
     assert watching.states[0].link == "connecting"
     assert len(person.host_keys) == 1
@@ -404,7 +404,7 @@ def test_a_watch_that_is_stopped_does_not_wait_for_an_answer(site: Site) -> None
 
     run = site.launch()
     session = unknown_host(site)
-    watching = Watching(Monitor(session, site.runs, run, JobPoller(session)), Absent())
+    watching = BackgroundWatch(Monitor(session, site.runs, run, JobPoller(session)), Absent())
     assert asked.wait(DEADLINE_S)
     watching.stop.set()
     try:
@@ -443,11 +443,11 @@ def test_failed_accounting_does_not_disturb_a_watch_and_is_queried_by_the_next(s
     run = site.launch()
     fault(site.cluster, "no-accounting")
     assert watch(run).end().stage == "done"
-    kept = site.runs.folder(run.id) / "accounting.txt"
-    assert not kept.exists()
+    path = site.runs.folder(run.id) / "accounting.txt"
+    assert not path.exists()
     fault(site.cluster, "no-accounting", None)
     assert site.monitor(site.runs.load(run.id)).once().stage == "done"
-    assert "COMPLETED" in kept.read_text()
+    assert "COMPLETED" in path.read_text()
 
 
 @pytest.mark.parametrize("selection", [NEMOTRON, HYDRA], ids=["nemo2", "hydra"])
@@ -459,32 +459,32 @@ def test_sockets_between_nodes_give_a_finished_run_a_warning(site: Site, watch: 
     assert final.verdict is not None
     assert (final.stage, final.verdict.result) == ("done", "WARN")
     (failed,) = [check for check in final.validity if check.outcome == "failed"]
-    kept = (site.runs.folder(run.id) / "network.txt").read_text()
+    text = (site.runs.folder(run.id) / "network.txt").read_text()
     assert (failed.id, failed.source) == ("transport", "network.txt")
     assert "via NET/Socket/0" in failed.line
-    assert failed.line in kept.splitlines()
+    assert failed.line in text.splitlines()
     assert failed.line in " ".join(final.verdict.reasons)
-    assert kept.count("== demo") == run.plan.nodes
+    assert text.count("== demo") == run.plan.nodes
     assert "NET/Socket" not in site.log_of(run).read_text()
 
 
 def test_network_lines_are_copied_once_after_the_end_of_the_run(site: Site, watch: Watch) -> None:
     run = site.launch()
     final = watch(run).end()
-    kept = site.runs.folder(run.id) / "network.txt"
+    path = site.runs.folder(run.id) / "network.txt"
     assert next(check.outcome for check in final.validity if check.id == "transport") == "ok"
-    assert "== demo001\ndemo001:" in kept.read_text()
+    assert "== demo001\ndemo001:" in path.read_text()
     written = Path(direct_spec(run).task_dir, "nccl")
-    kept.write_text("as it was")
+    path.write_text("as it was")
     assert site.monitor(site.runs.load(run.id)).once().stage == "done"
-    assert kept.read_text() == "as it was"
-    kept.unlink()
+    assert path.read_text() == "as it was"
+    path.unlink()
     away = written.rename(written.with_name("away"))
     assert site.monitor(site.runs.load(run.id)).once().stage == "done"
-    assert not kept.exists()
+    assert not path.exists()
     away.rename(written)
     assert site.monitor(site.runs.load(run.id)).once().stage == "done"
-    assert kept.exists()
+    assert path.exists()
 
 
 def test_a_log_that_was_away_when_its_job_ended_stays_unread_until_it_is_back(

@@ -25,7 +25,7 @@ from llmb_tui.store.paths import UserPaths
 from llmb_tui.watch.state import RunState
 from llmb_tui.watch.timing import Timing
 from tests.kit.runai import Fault, FaultySite, runai_site
-from tests.kit.watching import Watching
+from tests.kit.watching import BackgroundWatch
 from tests.launch.runai.workload_cases import intent, request_of
 
 BF16 = Selection("nemotron4-340b", "25.12", "340b", "h100", "bf16", 256)
@@ -60,17 +60,17 @@ class Watched:
         return submit_once(self.cluster, self.services.runs, self.services.journal, run, script)
 
     def job(self, run: Run) -> Job:
-        return self.cluster.look(run.job_ids)[run.job_ids[-1]]
+        return self.cluster.query_jobs(run.job_ids)[run.job_ids[-1]]
 
     def workload(self, run: Run) -> Workload:
-        found = self.site.workloads.find(run.job_ids[-1])
-        assert found is not None
-        return found
+        workload = self.site.workloads.find(run.job_ids[-1])
+        assert workload is not None
+        return workload
 
     def printed(self, run: Run) -> bytes:
         """Output of the first pod since its last start."""
-        one = self.workload(run)
-        return "".join(f"{line}\n" for line in one.log(one.now(self.site.clock()))).encode()
+        workload = self.workload(run)
+        return "".join(f"{line}\n" for line in workload.log(workload.now(self.site.clock()))).encode()
 
     def copied(self, run: Run, state: RunState) -> bytes:
         return (self.services.runs.folder(run.id) / state.log_name).read_bytes()
@@ -86,12 +86,12 @@ def _with(run: Run, placement: Placement, **spec: Any) -> tuple[Run, str]:
     return replace(run, spec=changed), as_json(creation_request(changed, placement))
 
 
-def following(watched: Watched, run: Run) -> Watching:
+def following(watched: Watched, run: Run) -> BackgroundWatch:
     """Watch a run in a thread, as the screen of a run does."""
-    return Watching(watched.services.feed.monitor(run.id))
+    return BackgroundWatch(watched.services.feed.monitor(run.id))
 
 
-def link_notes(watching: Watching) -> set[str]:
+def link_notes(watching: BackgroundWatch) -> set[str]:
     return {state.link_note for state in watching.states}
 
 
@@ -178,13 +178,13 @@ def test_events_that_are_refused_hide_no_state(skipped: Watched, status: int) ->
     waiting, cancelled = skipped.submit(), skipped.submit()
     skipped.site.skip(5)
     both = [*waiting.job_ids, *cancelled.job_ids]
-    assert {job.state for job in skipped.cluster.look(both).values()} == {"PENDING"}
-    asked = skipped.site.asked("GET", "/events")
+    assert {job.state for job in skipped.cluster.query_jobs(both).values()} == {"PENDING"}
+    asked = skipped.site.request_count("GET", "/events")
     assert asked
     assert skipped.cluster.cancel(cancelled.job_ids[-1])
     skipped.site.skip(100)
     assert skipped.job(cancelled).state == "CANCELLED"
-    assert skipped.site.asked("GET", "/events") == asked, "of what was cancelled no reason is needed"
+    assert skipped.site.request_count("GET", "/events") == asked, "of what was cancelled no reason is needed"
     assert not skipped.services.feed.poll()
     assert skipped.services.runs.load(cancelled.id).job_state == "CANCELLED"
 
@@ -205,15 +205,15 @@ def test_a_line_that_is_cut_and_a_login_that_ends_leave_no_gap(watched: Watched)
     assert final.verdict is not None
     assert final.verdict.result in ("PASS", "WARN")
     assert watched.copied(run, final) == watched.printed(run)
-    kept = watched.services.runs.folder(run.id) / "accounting.txt"
-    (workload,) = json.loads(kept.read_text())
+    path = watched.services.runs.folder(run.id) / "accounting.txt"
+    (workload,) = json.loads(path.read_text())
     assert (workload["id"], workload["phase"], len(workload["pods"])) == (run.job_ids[-1], "Completed", 32)
     assert all(pod["nodeName"] for pod in workload["pods"])
     assert not {"spec", "environmentVariables", "command"} & workload.keys()
     assert not any("began anew" in note or "may be lost" in note for note in link_notes(watching)), "nothing was missed"
 
 
-def test_a_preempted_workload_comes_back_and_its_new_log_is_marked(watched: Watched) -> None:
+def test_the_new_log_of_a_resumed_workload_is_marked(watched: Watched) -> None:
     run = watched.submit()
     watching = following(watched, run)
     watched.site.skip(100)
@@ -287,9 +287,9 @@ def test_a_cancel_deletes_the_workload_and_keeps_the_copied_log(watched: Watched
     watched.site.skip(60)
     final = watching.end()
     assert final.stage == "cancelled"
-    kept = watched.copied(run, final)
-    assert kept
-    assert watched.printed(run).startswith(kept)
+    data = watched.copied(run, final)
+    assert data
+    assert watched.printed(run).startswith(data)
     assert watched.services.feed.cancel(watched.services.runs.load(run.id)) == ()
 
 

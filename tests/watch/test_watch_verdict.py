@@ -147,10 +147,10 @@ def test_another_variant_of_the_precision_is_a_warning_whatever_the_ratio(
     plan: Plan, seconds: list[float], method: Method
 ) -> None:
     assert plan.estimate is not None
-    other = "The expected step time rests on FP8 with delayed scaling, and the recipe runs it with current scaling."
-    verdict = verdict_of(replace(plan, estimate=replace(plan.estimate, method=method, other_variant=other)), seconds)
+    text = "The expected step time rests on FP8 with delayed scaling, and the recipe runs it with current scaling."
+    verdict = verdict_of(replace(plan, estimate=replace(plan.estimate, method=method, other_variant=text)), seconds)
     assert verdict.result == "WARN"
-    assert other in verdict.reasons
+    assert text in verdict.reasons
 
 
 @pytest.mark.parametrize("seconds", [[2.0] * 50, [9.0] * 50])
@@ -328,9 +328,9 @@ def test_the_document_has_the_keys_that_others_rely_on(plan: Plan, make_run: Cal
 
 def test_the_document_of_a_run_without_a_verdict_has_the_reason(make_run: Callable[..., Run]) -> None:
     run = make_run(submission="refused", job_ids=(), submitted_at=None, note="a note")
-    made = document(run, RunState(run.id, no_verdict="a note"))
-    assert (made["state"], made["step_time_s"], made["steps_total"]) == ("refused", None, 50)
-    assert made["verdict"] == {"result": None, "ratio": None, "against": None, "reasons": ["a note"]}
+    fields = document(run, RunState(run.id, no_verdict="a note"))
+    assert (fields["state"], fields["step_time_s"], fields["steps_total"]) == ("refused", None, 50)
+    assert fields["verdict"] == {"result": None, "ratio": None, "against": None, "reasons": ["a note"]}
 
 
 def test_the_step_time_of_a_run_is_the_rules_value_or_nothing(make_run: Callable[..., Run]) -> None:

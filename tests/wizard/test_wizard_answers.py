@@ -77,9 +77,9 @@ def test_a_typed_scale_that_is_not_listed_is_previewed_and_not_launchable(catalo
     chosen = selection(catalog, with_defaults(catalog, given_all(("workload", "nemotron4@25.04/15b"), ("scale", "96"))))
 
     assert chosen is not None
-    made = plan(catalog, chosen)
-    assert made.estimate is not None
-    assert not made.launchable
+    run_plan = plan(catalog, chosen)
+    assert run_plan.estimate is not None
+    assert not run_plan.launchable
 
 
 @pytest.mark.parametrize(

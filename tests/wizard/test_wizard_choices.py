@@ -25,14 +25,16 @@ def test_every_size_of_every_release_can_be_chosen(catalog: Catalog) -> None:
 def test_a_workload_is_found_by_its_gpu_type_and_release(catalog: Catalog) -> None:
     by_value = offered(catalog, Answers(), "workload")
 
-    assert [value for value, choice in by_value.items() if "gb300" in choice.searched] == ["nemotron4-340b@25.12/340b"]
-    assert "24.11" in by_value["llama3.1@24.11/405b"].searched
+    assert [value for value, choice in by_value.items() if "gb300" in choice.search_text] == [
+        "nemotron4-340b@25.12/340b"
+    ]
+    assert "24.11" in by_value["llama3.1@24.11/405b"].search_text
 
 
 def test_a_size_is_found_without_its_neighbours(catalog: Catalog) -> None:
     by_value = offered(catalog, Answers(), "workload")
 
-    assert {value for value, choice in by_value.items() if "405b" in choice.searched} == {
+    assert {value for value, choice in by_value.items() if "405b" in choice.search_text} == {
         "llama3.1@25.04/405b",
         "llama3.1@24.11/405b",
     }
@@ -87,8 +89,8 @@ def test_scales_show_whether_a_result_is_published(catalog: Catalog) -> None:
 def test_published_is_a_scale_whose_plan_has_a_published_result(catalog: Catalog) -> None:
     for recipe in catalog.recipes:
         for chosen in selections(recipe):
-            found = offered(catalog, answers_from_selection(chosen), "scale")[str(chosen.scale)]
-            assert found.published == (plan(catalog, chosen).published is not None), chosen
+            choice = offered(catalog, answers_from_selection(chosen), "scale")[str(chosen.scale)]
+            assert choice.published == (plan(catalog, chosen).published is not None), chosen
 
 
 def test_step_time_of_another_release_is_marked(catalog: Catalog) -> None:

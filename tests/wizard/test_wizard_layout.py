@@ -119,6 +119,6 @@ def test_layout_problems_are_errors_and_notes_of_its_fields(catalog: Catalog) ->
 
 
 def test_differing_readme_value_is_no_layout_problem(catalog: Catalog) -> None:
-    made = plan(catalog, Selection("nemotron4", "25.04", "340b", "h100", "bf16", 256))
-    assert "vp" in {problem.field for problem in made.problems}
-    assert layout_problems(made) == ()
+    run_plan = plan(catalog, Selection("nemotron4", "25.04", "340b", "h100", "bf16", 256))
+    assert "vp" in {problem.field for problem in run_plan.problems}
+    assert layout_problems(run_plan) == ()

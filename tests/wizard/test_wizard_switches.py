@@ -38,7 +38,7 @@ def test_unsupported_switches_are_shown_with_the_reason(catalog: Catalog) -> Non
         "save_checkpoint": (False, False),
         "hub_tokenizer": (False, False),
     }
-    assert {name: (result[name].on, result[name].movable) for name in states} == states
+    assert {name: (result[name].on, result[name].can_switch) for name in states} == states
     assert result["save_checkpoint"].disabled_reason == "not in this recipe"
 
 
@@ -46,12 +46,12 @@ def test_only_movable_switches_can_be_launched(catalog: Catalog) -> None:
     for recipe in catalog.recipes:
         for size in recipe.models:
             workload = f"{recipe.id}/{size}"
-            for field, one in shown(catalog, workload).items():
+            for field, switch in shown(catalog, workload).items():
                 chosen = selection(
-                    catalog, with_defaults(catalog, answer(answer(Answers(), "workload", workload), one.field, ON))
+                    catalog, with_defaults(catalog, answer(answer(Answers(), "workload", workload), switch.field, ON))
                 )
                 assert chosen is not None
-                assert plan(catalog, chosen).launchable is one.movable, (workload, field)
+                assert plan(catalog, chosen).launchable is switch.can_switch, (workload, field)
 
 
 @pytest.mark.parametrize(

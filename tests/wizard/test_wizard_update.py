@@ -531,18 +531,18 @@ class TestScriptAhead:
         self.script(wizard)
         assert not wizard.state.cluster.preparing
 
-    def test_failed_script_ahead_is_made_again_at_review(self, wizard: Wizard) -> None:
+    def test_a_script_that_failed_ahead_is_rendered_again_at_review(self, wizard: Wizard) -> None:
         ended = TaskEnded(wizard.request, "prepare ahead")
         assert wizard.send(ConnectionChanged(wizard.request, "connected"), ended) == (PrepareAhead(wizard.request),)
         assert wizard.send(StepSelected(StepId.REVIEW)) == (FocusFirst(), Prepare(wizard.request))
 
-    def test_script_ahead_that_fails_at_review_is_made_again(self, wizard: Wizard) -> None:
+    def test_a_script_ahead_that_fails_at_review_is_rendered_again(self, wizard: Wizard) -> None:
         wizard.send(ConnectionChanged(wizard.request, "connected"), StepSelected(StepId.REVIEW))
         assert wizard.send(TaskEnded(wizard.request, "prepare ahead")) == (Prepare(wizard.request),)
         assert wizard.send(TaskEnded(wizard.request, "prepare")) == ()
 
     @pytest.mark.parametrize("action", ["enter", "submit"])
-    def test_failed_script_is_made_again_on_request(self, wizard: Wizard, action: Action) -> None:
+    def test_a_failed_script_is_rendered_again_on_request(self, wizard: Wizard, action: Action) -> None:
         wizard.installed().send(StepSelected(StepId.REVIEW))
         assert wizard.send(ActionRequested(action)) == (), "the script is being made"
         wizard.send(TaskFailed(wizard.request, "prepare", LOST), TaskEnded(wizard.request, "prepare"))

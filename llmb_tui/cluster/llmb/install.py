@@ -97,7 +97,7 @@ class LlmbInventory:
 
     installs: tuple[LlmbInstall, ...] = ()
     """Installations: that of the profile's directory first, then of `$LLMB_INSTALL`, then others."""
-    troubles: tuple[LlmbError, ...] = ()
+    errors: tuple[LlmbError, ...] = ()
     """One error for each configuration that cannot be used."""
 
 
@@ -112,7 +112,7 @@ def find_installs(session: Session, install_dir: str) -> LlmbInventory:
     texts: dict[str, dict[str, str]] = {}
     for kind, path, text in answers:
         texts.setdefault(path, {})[kind] = text
-    installs, troubles = [], []
+    installs, errors = [], []
     for path, files in texts.items():
         try:
             if "config" not in files:
@@ -127,8 +127,8 @@ def find_installs(session: Session, install_dir: str) -> LlmbInventory:
                 )
             )
         except LlmbError as error:
-            troubles.append(error)
-    return LlmbInventory(tuple(installs), tuple(troubles))
+            errors.append(error)
+    return LlmbInventory(tuple(installs), tuple(errors))
 
 
 def install_of(

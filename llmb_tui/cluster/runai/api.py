@@ -177,7 +177,7 @@ class RunaiApi(AnswerCache):
                 return max(named, key=lambda workload: workload.created_at)
         return None
 
-    def look(self, ids: Collection[str]) -> dict[str, Workload]:
+    def read_workloads(self, ids: Collection[str]) -> dict[str, Workload]:
         """Read these workloads, by id, including deleted ones; an unknown workload is absent.
 
         Several workloads are read by one call for the profile's project. The others, and a single workload, are read
@@ -216,7 +216,6 @@ class RunaiApi(AnswerCache):
         return self._first(Event, "look at a workload's events", path, "events", query)
 
     def pods(self, workload_id: str) -> list[Pod]:
-        """List the pods of a workload."""
         path = f"/workloads/{_word(workload_id)}/pods"
         return list(self._listed(Pod, "look at a workload's pods", path, "pods"))
 

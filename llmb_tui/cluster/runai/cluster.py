@@ -138,11 +138,11 @@ class RunaiCluster(Cluster):
         self._state = "closed"
         self.api.close()
 
-    def look(self, job_ids: Sequence[str]) -> dict[str, Job]:
+    def query_jobs(self, job_ids: Sequence[str]) -> dict[str, Job]:
         """Read these workloads as jobs, with the reasons of waits and failures from their events."""
         return {
             workload_id: job_from_workload(workload, self._events(workload), now=self.api.server_time)
-            for workload_id, workload in self._ask(self.api.look, job_ids).items()
+            for workload_id, workload in self._ask(self.api.read_workloads, job_ids).items()
         }
 
     def bad_nodes(self, node_list: str) -> tuple[str, ...]:  # noqa: ARG002 - part of `Cluster`
@@ -194,7 +194,7 @@ class RunaiCluster(Cluster):
         self._ask(change, workload.kind, job_id)
 
     def _active(self, job_id: str) -> Workload | None:
-        workload = self._ask(self.api.look, [job_id]).get(job_id)
+        workload = self._ask(self.api.read_workloads, [job_id]).get(job_id)
         return None if workload is None or workload.state in TERMINAL_STATES else workload
 
     def _ask(self, question: Callable[..., T], *arguments: object) -> T:

@@ -247,7 +247,7 @@ class RunaiOutput:
 
     def _pod_log(self) -> PodLog | None:
         kube = self._kube = self._kube or self._open()
-        workload = self._api.look([self._id]).get(self._id)
+        workload = self._api.read_workloads([self._id]).get(self._id)
         pod = first_pod(self._api.pods(self._id))
         if workload is None or pod is None or not pod.container:
             return None

@@ -74,8 +74,6 @@ class Quota(_ApiModel):
 
 
 class Project(_ApiModel):
-    """One project."""
-
     id: Text
     name: Text
     cluster_id: Text
@@ -111,14 +109,10 @@ class ClusterFacts(_ApiModel):
 
 
 class NodePool(_ApiModel):
-    """One node pool."""
-
     name: Text
 
 
 class Node(_ApiModel):
-    """One node."""
-
     name: Text
     node_pool: Text = ""
     status: Text = ""

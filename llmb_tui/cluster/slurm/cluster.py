@@ -49,7 +49,7 @@ class SlurmCluster(Session):
 
     profile: SlurmProfile
 
-    def look(self, job_ids: Sequence[str]) -> dict[str, Job]:
+    def query_jobs(self, job_ids: Sequence[str]) -> dict[str, Job]:
         """Read the state of these jobs of the user, by id; a job that Slurm does not know is absent.
 
         Accounting is asked only for jobs that have left the queue. Raises AccountingError if accounting does not

@@ -57,8 +57,6 @@ class NodeGroup:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """One partition."""
-
     name: str
     is_default: bool
     is_up: bool

@@ -141,7 +141,6 @@ class Channels:
         self._slots.release()
 
     def close_stream(self, stream: ChannelStream, channel: paramiko.Channel) -> None:
-        """Close the channel of a stream."""
         self._slots.unregister_stream(stream.give_way)
         self.close(channel)
 

@@ -31,7 +31,6 @@ _AGE = {"createdAt": stamp(facts.CREATED), "updatedAt": stamp(facts.CREATED)}
 
 
 def derived_id(text: str) -> str:
-    """Id that is derived from a text."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, f"simulated:{text}"))
 
 
@@ -80,12 +79,10 @@ def project(allocated: Mapping[str, int], limits: Mapping[str, int]) -> Document
 
 
 def node_pools() -> list[Document]:
-    """NodePool1 documents of all node pools."""
     return [{"name": name, "status": "Ready", "isDefault": name == "default"} for name in facts.POOLS]
 
 
 def nodes() -> list[Document]:
-    """Node documents of all nodes."""
     return [
         {
             "name": name,
@@ -143,7 +140,6 @@ def submitted(record: Workload) -> Document:
 
 
 def workload(record: Workload, now: float) -> Document:
-    """Workload document."""
     phase, since = record.phase(now)
     waits = record.obstacle if phase == "Pending" and record.obstacle else {}
     document: Document = {
@@ -188,7 +184,6 @@ def workload(record: Workload, now: float) -> Document:
 
 
 def event(entry: Event, record: Workload) -> Document:
-    """Event document."""
     pod = record.pods[0]
     return {
         "id": derived_id(f"{record.id}/{entry.time}/{entry.reason}/{entry.message}"),
@@ -208,7 +203,6 @@ def event(entry: Event, record: Workload) -> Document:
 
 
 def pods(record: Workload, now: float) -> list[Document]:
-    """Pod documents of all pods."""
     names = facts.POOLS[record.pool].node_names if record.started is not None else []
     since = stamp(record.phase(now)[1])
     container = {

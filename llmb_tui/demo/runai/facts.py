@@ -31,7 +31,6 @@ class Pool:
 
     @property
     def node_names(self) -> list[str]:
-        """Names of its nodes."""
         return [f"{self.name}-{number:03d}" for number in range(1, self.nodes + 1)]
 
 

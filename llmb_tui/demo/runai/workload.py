@@ -67,7 +67,6 @@ class Workload:
 
     @cached_property
     def request(self) -> TrainingCreationRequest:
-        """Its creation request."""
         return creation_request(self.kind, self.body)
 
     @property
@@ -182,7 +181,6 @@ class Workload:
         return ("Failed" if self.output.code else "Completed"), self.ends
 
     def kubernetes_phase(self, now: float) -> str:
-        """Its phase in Kubernetes."""
         words = {"Running": "Running", "Completed": "Succeeded", "Failed": "Failed", "Stopping": "Running"}
         return words.get(self.phase(now)[0], "Pending")
 

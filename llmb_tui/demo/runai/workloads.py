@@ -102,7 +102,6 @@ class Workloads:
                 self.requeue(workload)
 
     def delete(self, identity: str) -> None:
-        """Delete a workload."""
         with self.change(identity) as workload:
             workload.delete_asked = workload.delete_asked or workload.now(self.clock())
 

@@ -79,11 +79,11 @@ def checks_of(catalog: Catalog, survey: LlmbInventory) -> tuple[Check, ...]:
     """One check for each installation, and one for each invalid configuration."""
     needed = "nothing; its images and settings can be used"
     checks = [ok(_TITLE, _TITLE, summary(catalog, install), needed) for install in survey.installs]
-    troubles = [
+    errors = [
         warning(_TITLE, _TITLE, f"{error.what} {error.why}", "a configuration of form 1 or 2", error.fix)
-        for error in survey.troubles
+        for error in survey.errors
     ]
-    return (*checks, *troubles)
+    return (*checks, *errors)
 
 
 def summary(catalog: Catalog, install: LlmbInstall) -> str:

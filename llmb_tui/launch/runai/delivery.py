@@ -61,7 +61,7 @@ class RunaiDelivery:
         while self._outcome is None:
             on_progress("the answer was lost: looking for the workload by its name")
             try:
-                outcome = self.look(withdraw=False)
+                outcome = self.look_up(withdraw=False)
             except (DisconnectedError, NoAnswerError):
                 outcome = Outcome("unknown", _UNKNOWN)
             if outcome.submission != "unknown" or time.monotonic() > until:
@@ -69,7 +69,7 @@ class RunaiDelivery:
             time.sleep(LOOK_EVERY_S)
         return self._outcome
 
-    def look(self, *, withdraw: bool) -> Outcome:
+    def look_up(self, *, withdraw: bool) -> Outcome:
         """Look for the workload; it is given up once no request can still be in transit."""
         workload = self._cluster.api.find(self._spec.workload)
         if workload is not None:

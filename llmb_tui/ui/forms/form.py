@@ -30,7 +30,7 @@ NOT_READ = line(("○ not connected   ctrl+r: connect", MUTED))
 
 
 class ProfileForm(Vertical, Generic[P, O]):
-    """Form of one kind of cluster. `read` asks the cluster for its offers in a thread, and `take` shows them.
+    """Form of one kind of cluster. `read` asks the cluster for its offers in a thread, and `show_offers` shows them.
 
     The offers are dropped when the user enters another host: they do not apply to it.
     """
@@ -53,8 +53,8 @@ class ProfileForm(Vertical, Generic[P, O]):
         super().__init__()
         self.base = self._first_base = base
         self._first_texts = texts
-        self._status_reach: tuple[str, ...] | None = None
-        """The `reach` that the status line is about; None if nothing was read."""
+        self._status_connection: tuple[str, ...] | None = None
+        """The `connection` that the status line is about; None if nothing was read."""
         self.fields = {
             field.name: Combo(field.name, field.title, field.hint) for field in (*self.REACH, *self.USE, *self.MORE)
         }
@@ -72,14 +72,14 @@ class ProfileForm(Vertical, Generic[P, O]):
     def on_mount(self) -> None:
         for name, text in self._first_texts.items():
             self.fields[name].value = text
-        self.say(NOT_READ)
+        self.show_status(NOT_READ)
 
     @property
     def texts(self) -> dict[str, str]:
         return {name: field.value for name, field in self.fields.items()}
 
     @property
-    def reach(self) -> tuple[str, ...]:
+    def connection(self) -> tuple[str, ...]:
         """The values that decide which cluster is reached; its name in this program does not."""
         return tuple(self.fields[field.name].value for field in self.REACH[1:])
 
@@ -88,19 +88,19 @@ class ProfileForm(Vertical, Generic[P, O]):
         """Whether the user entered a value or picked an offer."""
         return self.base != self._first_base or self.texts != {**dict.fromkeys(self.fields, ""), **self._first_texts}
 
-    def say(self, text: Content) -> None:
+    def show_status(self, text: Content) -> None:
         """Show the status of reading the cluster that is entered now."""
-        self._status_reach = None if text is NOT_READ else self.reach
+        self._status_connection = None if text is NOT_READ else self.connection
         self.query_one("#read", Static).update(text)
 
     @on(Input.Changed)
     def forget_other_cluster(self) -> None:
         """Drop the offers or the error of a cluster when the user enters a different cluster."""
-        if self._status_reach not in (None, self.reach):
+        if self._status_connection not in (None, self.connection):
             self.forget()
-            self.say(NOT_READ)
+            self.show_status(NOT_READ)
 
-    def at_fault(self, error: LlmbError) -> Combo | None:
+    def faulty_field(self, error: LlmbError) -> Combo | None:
         name = field_at_fault(error, (*self.REACH, *self.USE, *self.MORE))
         return None if name is None else self.fields[name]
 
@@ -129,11 +129,11 @@ class ProfileForm(Vertical, Generic[P, O]):
         """Read the cluster's offers, in a thread. Raises LlmbError."""
 
     @abstractmethod
-    def take(self, offers: O) -> Content:
+    def show_offers(self, offers: O) -> Content:
         """Show the offers below the fields; return a summary of them."""
 
     def forget(self) -> None:
-        """Remove the offers, and the values that `take` filled in."""
+        """Remove the offers, and the values that `show_offers` filled in."""
         for field in self.fields.values():
             field.offer(())
 

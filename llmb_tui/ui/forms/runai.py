@@ -61,7 +61,7 @@ class RunaiForm(ProfileForm[RunaiProfile, "RunaiInventory"]):
         cluster.connect(prompter)
         return cluster.inventory()
 
-    def take(self, offers: RunaiInventory) -> Content:
+    def show_offers(self, offers: RunaiInventory) -> Content:
         self._claims = offers.claims
         for name, choices in field_choices(offers, self.texts["mounts"]).items():
             self.fields[name].offer(choices)

@@ -58,8 +58,8 @@ class SlurmForm(ProfileForm[SlurmProfile, "tuple[ClusterInventory, LlmbInventory
         return self.base.transport
 
     @property
-    def reach(self) -> tuple[str, ...]:
-        return self.base.transport, *super().reach
+    def connection(self) -> tuple[str, ...]:
+        return self.base.transport, *super().connection
 
     def on_mount(self) -> None:
         self._choose_request(self.base.gpu_request)
@@ -81,9 +81,9 @@ class SlurmForm(ProfileForm[SlurmProfile, "tuple[ClusterInventory, LlmbInventory
         try:
             return inventory, find_installs(services.clusters.login_node(profile), profile.install_dir)
         except LlmbError as error:
-            return inventory, LlmbInventory(troubles=(error,))
+            return inventory, LlmbInventory(errors=(error,))
 
-    def take(self, offers: tuple[ClusterInventory, LlmbInventory]) -> Content:
+    def show_offers(self, offers: tuple[ClusterInventory, LlmbInventory]) -> Content:
         inventory, llmb = offers
         for name, choices in with_llmb(field_choices(inventory), llmb.installs).items():
             self.fields[name].offer(choices)
@@ -135,7 +135,7 @@ def llmb_lines(llmb: LlmbInventory) -> list[Content]:
         line(("● ", "$text-success"), f"{install.name} at {install.root}: its settings are offered below the fields")
         for install in llmb.installs
     ]
-    return [*installs, *(line(("! ", "$text-warning"), f"{error.what} {error.why}") for error in llmb.troubles)]
+    return [*installs, *(line(("! ", "$text-warning"), f"{error.what} {error.why}") for error in llmb.errors)]
 
 
 def summary(offers: ClusterInventory) -> str:

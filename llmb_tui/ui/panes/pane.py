@@ -25,7 +25,7 @@ class Pane(VerticalScroll, can_focus=False, inherit_bindings=False):
     """Whether it has a list that can be filtered by typing."""
 
     @property
-    def tells(self) -> frozenset[str]:
+    def shown_error_fields(self) -> frozenset[str]:
         """Fields whose errors the pane itself shows, so that they are not repeated below it."""
         return frozenset()
 

@@ -65,7 +65,7 @@ class ScalePane(Pane):
     ]
 
     @property
-    def tells(self) -> frozenset[str]:
+    def shown_error_fields(self) -> frozenset[str]:
         """The fields of the layout, once it is open."""
         return frozenset(field.name for field in LAYOUT if self._layout.display)
 
@@ -229,7 +229,6 @@ class LayoutPart(Vertical):
 
     @property
     def first(self) -> TextField:
-        """The first field."""
         return self._fields[LAYOUT[0].name]
 
     def open(self) -> None:

@@ -89,8 +89,8 @@ Values that you entered are kept."""
         else:
             self.focus_next()
 
-    @on(ChoiceList.Taken)
-    def _choice_taken(self, event: ChoiceList.Taken) -> None:
+    @on(ChoiceList.Confirmed)
+    def _choice_taken(self, event: ChoiceList.Confirmed) -> None:
         event.stop()
         self.focus_next()
 
@@ -102,8 +102,8 @@ Values that you entered are kept."""
             self._show_fault(error)
             return
         self._show_fault(None)
-        form.say(line(("◐ connecting …", "$text-warning")))
-        self._read(form, profile, form.reach)
+        form.show_status(line(("◐ connecting …", "$text-warning")))
+        self._read(form, profile, form.connection)
 
     @background(group="save")
     async def action_save(self) -> None:
@@ -132,19 +132,19 @@ Values that you entered are kept."""
             self.dismiss(None)
 
     @background(group="read", exclusive=True)
-    async def _read(self, form: ProfileForm[Any, Any], profile: ClusterProfile, reach: tuple[str, ...]) -> None:
+    async def _read(self, form: ProfileForm[Any, Any], profile: ClusterProfile, connection: tuple[str, ...]) -> None:
         """Read a cluster and offer its values, unless the fields of its connection have changed meanwhile."""
         focused = self.focused
         try:
             offers = await run_in_thread(form.read, self._services, profile, self._prompter)
         except LlmbError as error:
-            if form.reach == reach:
-                form.say(lines(line(("✗ could not read the cluster", "$text-error")), error_content(error)))
+            if form.connection == connection:
+                form.show_status(lines(line(("✗ could not read the cluster", "$text-error")), error_content(error)))
             return
-        if form.reach != reach:
+        if form.connection != connection:
             return
-        form.say(form.take(offers))
-        has_waited = self.focused is focused and not self.app.types_for_s
+        form.show_status(form.show_offers(offers))
+        has_waited = self.focused is focused and not self.app.remaining_typing_s
         if has_waited and any(form.fields[field.name].has_focus_within for field in form.REACH):
             form.fields[form.USE[0].name].focus_first()
 
@@ -165,6 +165,6 @@ Values that you entered are kept."""
         """Show an error below the form, and focus the field that causes it."""
         fault = self.query_one("#fault", Static)
         fault.update(line(ERROR_MARK) + error_content(error) if error else "")
-        field = self.form.at_fault(error) if error else None
+        field = self.form.faulty_field(error) if error else None
         if field is not None:
             field.focus_first()

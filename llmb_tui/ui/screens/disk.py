@@ -70,7 +70,7 @@ Records, plans and verdicts of runs stay on this machine."""
     def _is_read_only(self) -> bool:
         return self._services.policy.is_read_only(self._profile)
 
-    def why_not(self, action: str) -> str:
+    def disabled_reason(self, action: str) -> str:
         if self._is_removing and action in ("mark", "remove", "read"):
             return "The marked items are being removed."
         if self._is_read_only and action in ("mark", "remove"):
@@ -95,7 +95,7 @@ Records, plans and verdicts of runs stay on this machine."""
 
     @background(group="remove", exclusive=True)
     async def action_remove(self) -> None:
-        things = housekeeping.chosen(tuple(self.rows.things.values()), sorted(map(str, self.marked)))
+        things = housekeeping.select_items(tuple(self.rows.things.values()), sorted(map(str, self.marked)))
         if not things:
             notify(self.app, "No item is marked. Mark one with x first.", "warning")
             return
@@ -123,7 +123,7 @@ Records, plans and verdicts of runs stay on this machine."""
 
     def _remove_items(self, paths: Sequence[str]) -> Removal:
         """Remove items; blocks. They are listed again first, because the rows may be hours old."""
-        things = housekeeping.chosen(self._listed(), paths)
+        things = housekeeping.select_items(self._listed(), paths)
         return housekeeping.remove(self._session(), things, self._show_progress)
 
     def _set_removing(self, removing: bool) -> None:
@@ -148,7 +148,7 @@ Records, plans and verdicts of runs stay on this machine."""
 
     def _list_by_size(self) -> tuple[InstallItem, ...]:
         """With sizes, the largest first. In a thread."""
-        known = housekeeping.measured(self._session(), self._listed(), self._show_progress)
+        known = housekeeping.measure_items(self._session(), self._listed(), self._show_progress)
         return tuple(largest_first(known))
 
     def _listed(self) -> tuple[InstallItem, ...]:

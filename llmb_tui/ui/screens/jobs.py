@@ -115,9 +115,7 @@ o lists runs that NVIDIA's llmb-run started, S lists suites."""
     last_lines = getters.query_one("#jobs-peek", Static)
 
     @dataclass
-    class Again(Message):
-        """Request to run a run again."""
-
+    class RunAgainRequested(Message):
         run: Run
 
     def __init__(self, services: Services, prompter: Prompter, clock: Callable[[], float] = time.time) -> None:
@@ -132,7 +130,7 @@ o lists runs that NVIDIA's llmb-run started, S lists suites."""
         self._cancelling = False
         """The confirmed runs are being cancelled; meanwhile the key is disabled."""
 
-    def below(self) -> Iterable[Widget]:
+    def compose_below(self) -> Iterable[Widget]:
         return (Static(id="jobs-peek", markup=False),)
 
     @property
@@ -162,15 +160,15 @@ o lists runs that NVIDIA's llmb-run started, S lists suites."""
     @property
     def record(self) -> RunRecord | None:
         """The run under the cursor."""
-        return self._records.get(str(self.table.chosen))
+        return self._records.get(str(self.table.cursor_key))
 
     @property
     def to_cancel(self) -> list[Run]:
         """Marked runs that can be cancelled or withdrawn, newest first; without marks the run under the cursor."""
-        chosen = self.marked or {self.table.chosen}
+        chosen = self.marked or {self.table.cursor_key}
         return [record.run for run_id, record in self._records.items() if run_id in chosen and _can_end(record.run)]
 
-    def why_not(self, action: str) -> str:
+    def disabled_reason(self, action: str) -> str:
         """Reason why an action cannot be done now, such as a read-only cluster; empty if it can."""
         if action not in ("mark", "cancel"):
             return ""
@@ -201,7 +199,7 @@ o lists runs that NVIDIA's llmb-run started, S lists suites."""
 
     def action_rerun(self) -> None:
         if self.record is not None:
-            self.post_message(self.Again(self.record.run))
+            self.post_message(self.RunAgainRequested(self.record.run))
 
     @background(group="note", exclusive=True)
     async def action_note(self) -> None:
@@ -284,7 +282,9 @@ o lists runs that NVIDIA's llmb-run started, S lists suites."""
     def _take_changes(self, event: RunsChanged) -> None:
         self._event = event
         changed = {record.run.id: record for record in event.changed}
-        records = {run_id: record for run_id, record in self._records.items() if run_id not in event.gone} | changed
+        records = {
+            run_id: record for run_id, record in self._records.items() if run_id not in event.removed_ids
+        } | changed
         newest_first = sorted(records.values(), key=lambda record: record.run.created_at, reverse=True)
         self._records = {record.run.id: record for record in newest_first}
         for run_id in set(self.marked) - {record.run.id for record in newest_first if _can_end(record.run)}:
@@ -298,7 +298,7 @@ o lists runs that NVIDIA's llmb-run started, S lists suites."""
         rows: dict[Key, RunRow] = {run_id: made.get(run_id) or self.rows.things[run_id] for run_id in self._records}
         self.show_things(self.columns, rows)
         event = self._event or RunsChanged()
-        problems = list_problems(event.silent, event.unreadable, self._open_notes)
+        problems = list_problems(event.unreachable, event.unreadable, self._open_notes)
         self.show_status(*([("! " + "  ".join(problems), "$text-warning")] if problems else []))
 
     @property

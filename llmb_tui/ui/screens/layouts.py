@@ -52,22 +52,22 @@ class LayoutsDialog(ListDialog):
         try:
             self._show(await run_in_thread(layouts, self._catalog, self._selection))
         except LlmbError as error:
-            self.say(error_content(error))
+            self.show_status(error_content(error))
         finally:
             self._ticks.stop()
 
     def _tick(self) -> None:
         waited = time.monotonic() - self._since
         if waited >= PATIENCE_S:
-            self.say(line((f"◐ comparing layouts for {duration(waited)} …", MUTED)))
+            self.show_status(line((f"◐ comparing layouts for {duration(waited)} …", MUTED)))
 
     def _show(self, valid: Layouts) -> None:
         self._layouts = {layout_text(layout.overrides): layout for layout in valid.best}
         if not self._layouts:
-            self.say(line(f"{capital(layouts_summary(valid))}."))
+            self.show_status(line(f"{capital(layouts_summary(valid))}."))
             return
         legend = ("   ● published  ! unusual", MUTED)
-        self.say(lines(line((layouts_summary(valid), "bold"), legend), line((_HEAD, MUTED))))
+        self.show_status(lines(line((layouts_summary(valid), "bold"), legend), line((_HEAD, MUTED))))
         current = layout_text(self._selection.overrides)
         published = (value for value, layout in self._layouts.items() if layout.published)
         chosen = current if current in self._layouts else next(published, next(iter(self._layouts)))

@@ -55,9 +55,8 @@ A run is judged by the preset of its release. Without such a preset it cannot be
         self._cluster = cluster or ""
         self._profiles: tuple[ClusterProfile, ...] = ()
         self._listed_cluster = ""
-        """Cluster of the runs in the list."""
 
-    def above(self) -> Iterable[Widget]:
+    def compose_above(self) -> Iterable[Widget]:
         return (ChoiceList(self._choose, id="llmb-clusters"),)
 
     def on_mount(self) -> None:
@@ -77,8 +76,8 @@ A run is judged by the preset of its release. Without such a preset it cannot be
             return len(self._profiles) > 1
         return super().check_action(action, parameters)
 
-    @on(ChoiceList.Taken)
-    def _cluster_chosen(self, event: ChoiceList.Taken) -> None:
+    @on(ChoiceList.Confirmed)
+    def _cluster_chosen(self, event: ChoiceList.Confirmed) -> None:
         event.stop()
         self.action_read()
 

@@ -65,7 +65,7 @@ class ResultView(Screen[None]):
         *,
         is_export: bool = False,
     ) -> None:
-        """`make_answer` is called in a thread; its Trouble is shown. `notices`: pairs of a cluster and its notice.
+        """`make_answer` is called in a thread; its LlmbError is shown. `notices`: pairs of a cluster and its notice.
 
         `is_export`: the user has confirmed an export, so the outcome is reported even if this screen is left before.
         """

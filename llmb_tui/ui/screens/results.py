@@ -89,7 +89,7 @@ A step time is the mean of the runs that count: completed runs without options t
         self._has_changes = False
         """Changes have arrived since the last grouping."""
 
-    def above(self) -> Iterable[Widget]:
+    def compose_above(self) -> Iterable[Widget]:
         return (ChartView(),)
 
     def on_mount(self) -> None:
@@ -115,7 +115,7 @@ A step time is the mean of the runs that count: completed runs without options t
     def apply_filter(self) -> None:
         self._show()
 
-    def why_not(self, action: str) -> str:
+    def disabled_reason(self, action: str) -> str:
         if action == "compare" and len(self.marked) < 2:
             return "Mark at least two rows with x to compare them."
         return ""
@@ -235,9 +235,9 @@ A step time is the mean of the runs that count: completed runs without options t
     def show_changes(self, event: RunsChanged) -> None:
         from llmb_tui.watch.runs_feed import HERE  # loads paramiko, in a thread of the feed
 
-        here = {name: why for name, why in event.silent.items() if name == HERE[0]}
+        here = {name: why for name, why in event.unreachable.items() if name == HERE[0]}
         problems = " ".join(list_problems(here, event.unreadable))
-        self.call_later(self._take_changes, self._services.history.of(event.changed), event.gone, problems)
+        self.call_later(self._take_changes, self._services.history.of(event.changed), event.removed_ids, problems)
 
     def _take_changes(self, results: Iterable[RunResult], gone: Iterable[str], problems: str) -> None:
         self._has_runs, self._problems = True, problems

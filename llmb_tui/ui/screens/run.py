@@ -170,9 +170,9 @@ Leaving this screen only stops watching; the job continues."""
         with self._errors_shown():
             submitted = await run_in_thread(self._resume_submission, run)
             if not self.is_attached:
-                from llmb_tui.wizard.update import launched_words
+                from llmb_tui.wizard.update import launch_notice
 
-                notify(self.app, launched_words(submitted))
+                notify(self.app, launch_notice(submitted))
         if self.is_attached:
             self.progress = ""
             self._watch()
@@ -328,7 +328,7 @@ Leaving this screen only stops watching; the job continues."""
                 await run_in_thread(lambda: monitor.watch(self._publish, stop, prompter))
         except InternalError as defect:
             self.error = LlmbError(
-                "Watching stopped: internal error.", defect.why, "The job is not affected. Try again."
+                "BackgroundWatch stopped: internal error.", defect.why, "The job is not affected. Try again."
             )
         except LlmbError as error:
             self.error = error

@@ -92,9 +92,9 @@ class RunsScreen(TableScreen[Thing, None]):
         from llmb_tui.watch.runs_feed import HERE
 
         changed = {record.run.id for record in event.changed}
-        self._seen = (self._seen | changed) - set(event.gone)
-        if self._is_first and HERE[0] not in event.silent:
+        self._seen = (self._seen | changed) - set(event.removed_ids)
+        if self._is_first and HERE[0] not in event.unreachable:
             self._is_first = False
-            event = replace(event, gone=tuple(self._known - self._seen))
-        self._known = (self._known | changed) - set(event.gone)
+            event = replace(event, removed_ids=tuple(self._known - self._seen))
+        self._known = (self._known | changed) - set(event.removed_ids)
         self.show_changes(event)

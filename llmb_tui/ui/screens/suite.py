@@ -106,7 +106,7 @@ A row that cannot run has the mark ✗ and a reason. x excludes a row, or includ
     def compose(self) -> ComposeResult:
         yield Static(id="suite-head", markup=False)
         with Horizontal(id="suite-body"):
-            yield SuiteForm(self.take)
+            yield SuiteForm(self.change_draft)
             with Vertical(id="suite-right"):
                 yield DraftRows()
                 with Scroller(id="suite-about-box"):
@@ -124,12 +124,12 @@ A row that cannot run has the mark ✗ and a reason. x excludes a row, or includ
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 (Textual's)
         if action == "submit":
-            return None if self._is_read_only or self.plan is None or self.plan.sent is None else True
+            return None if self._is_read_only or self.plan is None or self.plan.submission is None else True
         return self.draft.kind == "custom" if action == "layouts" else True
 
     # Actions of the user.
 
-    def take(self, draft: SuiteDraft) -> None:
+    def change_draft(self, draft: SuiteDraft) -> None:
         """Show the choices of a new draft at once, and its rows when it is planned."""
         self.draft = draft
         self._show_choices()
@@ -137,7 +137,7 @@ A row that cannot run has the mark ✗ and a reason. x excludes a row, or includ
 
     @property
     def row(self) -> PlannedRow | None:
-        chosen = self.table.chosen
+        chosen = self.table.cursor_key
         return next((row for row in self.plan.rows if row.row.key == chosen), None) if self.plan else None
 
     def action_switch_side(self) -> None:
@@ -153,14 +153,14 @@ A row that cannot run has the mark ✗ and a reason. x excludes a row, or includ
         if not self.table.has_focus:
             self.table.focus()
         elif not row.row.of_best:
-            self.take(toggle_excluded(self.draft, [row.row.key]))
+            self.change_draft(toggle_excluded(self.draft, [row.row.key]))
         else:
             notify(self.app, "The last run cannot be excluded: the others select its layout.", "warning")
 
     def action_exclude_blocked(self) -> None:
         blocked = [row.row.key for row in (self.plan.blocked if self.plan else ()) if not row.row.of_best]
         if blocked:
-            self.take(toggle_excluded(self.draft, blocked))
+            self.change_draft(toggle_excluded(self.draft, blocked))
 
     def action_leave(self) -> None:
         """Go from a field to the rows; from elsewhere leave the screen."""
@@ -200,7 +200,7 @@ A row that cannot run has the mark ✗ and a reason. x excludes a row, or includ
     @property
     def _plan_to_submit(self) -> SuitePlan | None:
         """Plan that would be submitted; None if no row can run, or the draft is not planned yet."""
-        return self.plan.sent if self.plan is not None and self.plan.draft is self.draft else None
+        return self.plan.submission if self.plan is not None and self.plan.draft is self.draft else None
 
     async def _is_confirmed(self, plan: SuitePlan) -> bool:
         """Ask for a confirmation that shows the GPU-hours; above the user's limit the user types their number."""
@@ -327,7 +327,7 @@ A row that cannot run has the mark ✗ and a reason. x excludes a row, or includ
         left = line((" Suite", "bold"), chosen, (f"   on {self.draft.cluster}, {self.draft.procedure}", MUTED))
         words = notice(self._profile, self._is_read_only) if self._profile else ""
         self.head.update(heading(left, words, self.size.width))
-        self._rows = self._rows.updated(DRAFT, draft_things(plan))
+        self._rows = self._rows.with_things(DRAFT, draft_things(plan))
         self.table.show(DRAFT, self._rows.cells)
         self._show_about()
 

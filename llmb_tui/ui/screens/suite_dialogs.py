@@ -25,7 +25,7 @@ def submit_question(plan: SuitePlan, nodes: Nodes) -> Content:
         Content(""),
         line(*cost_parts(plan)),
         line(*duration_parts(plan, replace(nodes, askable=False))),
-        line(suite.conduct),
+        line(suite.submission_words),
         Content(""),
         line(("The cluster is checked before each run. Submitted runs continue after this program ends.", MUTED)),
     )
@@ -56,7 +56,7 @@ class ConfirmHours(InputDialog):
         ]
         super().__init__("Submit", lines(*words))
 
-    def take(self, text: str) -> None:
+    def submit(self, text: str) -> None:
         """Close the dialog if the text is the number of GPU-hours."""
         wanted = self._hours.replace(",", "")
         if text.replace(",", "").strip() in (wanted, wanted.removesuffix(".0")):

@@ -90,7 +90,7 @@ A verdict compares a run with the step time that was expected before it, by the 
         self._is_copying_logs = False
         self._columns = progress_columns()
 
-    def below(self) -> Iterable[Widget]:
+    def compose_below(self) -> Iterable[Widget]:
         return (Scroller(Paragraphs(id="watch-sums"), id="watch-sums-box"),)
 
     def on_mount(self) -> None:
@@ -113,7 +113,7 @@ A verdict compares a run with the step time that was expected before it, by the 
 
     @property
     def row(self) -> RowProgress | None:
-        progress, chosen = self.progress, self.table.chosen
+        progress, chosen = self.progress, self.table.cursor_key
         return next((row for row in progress.rows if row.planned.row.key == chosen), None) if progress else None
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -123,11 +123,11 @@ A verdict compares a run with the step time that was expected before it, by the 
         if action in ("resume", "cancel") and (progress is None or not progress.unfinished):
             return False
         sending = self._sending
-        if action == "resume" and progress and (not progress.to_send or (sending and sending.goes_on)):
+        if action == "resume" and progress and (not progress.to_send or (sending and sending.is_active)):
             return False
         return super().check_action(action, parameters)
 
-    def why_not(self, action: str) -> str:
+    def disabled_reason(self, action: str) -> str:
         if action in ("resume", "cancel") and self._services.policy.is_read_only(self._profile):
             return "The cluster of this suite is read-only: runs cannot be submitted or cancelled."
         return ""
@@ -270,7 +270,7 @@ A verdict compares a run with the step time that was expected before it, by the 
         changed = {record.run.id: record for record in event.changed}
         new = self._has_all_runs and changed.keys() - self._records.keys()
         self._records |= changed
-        self._silent = event.silent
+        self._silent = event.unreachable
         self._has_all_runs = True
         if self._planned is None:
             return
@@ -338,7 +338,7 @@ A verdict compares a run with the step time that was expected before it, by the 
     def _show_silent_cluster(self) -> None:
         cluster = self._planned.suite.cluster if self._planned else ""
         silent = self._silent.get(cluster, "")
-        self._show_problem("feed", f"{cluster} could not be asked: {silent}" if silent else "")
+        self._show_problem("feed", f"Jobs on {cluster} could not be read: {silent}" if silent else "")
 
     def _show_problem(self, source: str, problem: str) -> None:
         """Show the newest problem of each source above the rows; an empty text removes it."""

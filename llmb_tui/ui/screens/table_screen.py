@@ -100,7 +100,7 @@ class TableScreen(Screen[Result], Generic[Thing, Result]):
         """Return further facts about the thing under the cursor."""
         return Content("")
 
-    def why_not(self, action: str) -> str:  # noqa: ARG002 - a list may offer all of its actions
+    def disabled_reason(self, action: str) -> str:  # noqa: ARG002 - a list may offer all of its actions
         """Return why an action is not available now; empty if it is available."""
         return ""
 
@@ -108,11 +108,11 @@ class TableScreen(Screen[Result], Generic[Thing, Result]):
         """Return why a thing cannot be marked; empty if it can be marked."""
         return ""
 
-    def above(self) -> Iterable[Widget]:
+    def compose_above(self) -> Iterable[Widget]:
         """Return the widgets between the heading and the rows."""
         return ()
 
-    def below(self) -> Iterable[Widget]:
+    def compose_below(self) -> Iterable[Widget]:
         """Return the widgets between the facts about the row and the key bar."""
         return ()
 
@@ -120,13 +120,13 @@ class TableScreen(Screen[Result], Generic[Thing, Result]):
 
     def compose(self) -> ComposeResult:
         yield Static(id="list-head", markup=False)
-        yield from self.above()
+        yield from self.compose_above()
         yield Static(id="list-status", markup=False)
         keyed_table = self.TABLE()
         keyed_table.show(self.columns, {})
         yield keyed_table
         yield Static(id="list-about", markup=False)
-        yield from self.below()
+        yield from self.compose_below()
         yield RowFilter(f"words that a {self.FILTERED} must have", id="list-filter")
         yield KeyBar()
 
@@ -149,12 +149,12 @@ class TableScreen(Screen[Result], Generic[Thing, Result]):
     @property
     def thing(self) -> Thing | None:
         """The thing under the cursor; None without rows."""
-        thing: Thing | None = self.rows.things.get(self.table.chosen)
+        thing: Thing | None = self.rows.things.get(self.table.cursor_key)
         return thing
 
     def show_things(self, columns: Sequence[Column], things: Mapping[Key, Thing], chosen: Key | None = None) -> None:
         """Show these things in this order."""
-        self.show_rows(self.rows.updated(columns, things), chosen)
+        self.show_rows(self.rows.with_things(columns, things), chosen)
 
     def show_rows(self, rows: Rows, chosen: Key | None = None) -> None:
         """Show rows that the caller made, for example in a thread."""
@@ -206,7 +206,7 @@ class TableScreen(Screen[Result], Generic[Thing, Result]):
         self.about_row.display = bool(text)
 
     def _update_ages(self) -> None:
-        rows = self.rows.refreshed(self.AGES)
+        rows = self.rows.with_new_cells(self.AGES)
         if any(row is not self.rows.cells[key] for key, row in rows.cells.items()):
             self.show_rows(rows)
 
@@ -221,12 +221,12 @@ class TableScreen(Screen[Result], Generic[Thing, Result]):
         """Disable the filter's key while the user types into the filter, where the key is a character."""
         if action == "filter":
             return self.focused is not self.words
-        return None if self.why_not(action) else True
+        return None if self.disabled_reason(action) else True
 
     def on_key(self, event: KeyPressed) -> None:
         """Show why a grey key is not available."""
         active = self.active_bindings.get(event.key)
-        if active and not active.enabled and (why := self.why_not(active.binding.action)):
+        if active and not active.enabled and (why := self.disabled_reason(active.binding.action)):
             notify(self.app, why, "warning")
 
     @on(DataTable.RowSelected)
@@ -254,7 +254,7 @@ class TableScreen(Screen[Result], Generic[Thing, Result]):
 
     def action_mark(self) -> None:
         """Mark the row under the cursor, or remove its mark."""
-        key, thing = self.table.chosen, self.thing
+        key, thing = self.table.cursor_key, self.thing
         if key is None or thing is None:
             return
         if why := self.why_unmarkable(thing):

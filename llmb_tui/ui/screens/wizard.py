@@ -180,7 +180,7 @@ Tab and shift+tab go from field to field, and to texts that scroll."""
 
         self.dispatch(ActionRequested(action))
 
-    @on(ChoiceList.Taken)
+    @on(ChoiceList.Confirmed)
     @on(Input.Submitted)
     def _enter(self) -> None:
         self.action_ask("enter")
@@ -324,14 +324,14 @@ Tab and shift+tab go from field to field, and to texts that scroll."""
         services, prompter = self._services, self._prompter
         match effect:
             case effects.ShowFailure(error):
-                self.app.push_between_words(lambda: Failure(error), lambda _: self.dispatch(events.FailureDismissed()))
+                self.app.push_after_typing(lambda: Failure(error), lambda _: self.dispatch(events.FailureDismissed()))
             case effects.AskToSubmit(prepared, starts):
                 question = ConfirmDialog("Submit", confirmation_question(prepared.request, starts), "Submit")
                 self._ask(question, lambda _: events.SubmitConfirmed(prepared, time.monotonic()))
             case effects.AskForApiKeys(request, wanted):
                 from llmb_tui.ui.screens.keys import KeysDialog
 
-                if self.app.types_for_s and isinstance(self.focused, Input):
+                if self.app.remaining_typing_s and isinstance(self.focused, Input):
                     notify(self.app, "An install step needs an API key: press K.", "warning")
                 else:
                     self.app.push_screen(KeysDialog(services, prompter, request, wanted))

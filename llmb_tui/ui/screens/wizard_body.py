@@ -31,7 +31,7 @@ class WizardBody(Horizontal):
     rail = getters.query_one(Rail)
     preview = getters.query_one(Preview)
     issues = getters.query_one("#issues", Paragraphs)
-    going = getters.query_one("#going", Static)
+    active_runs = getters.query_one("#active-runs", Static)
 
     state: var[WizardState | None] = var["WizardState | None"](None)
 
@@ -43,7 +43,7 @@ class WizardBody(Horizontal):
     def compose(self) -> ComposeResult:
         yield Rail().data_bind(WizardBody.state)
         with Vertical(id="form"):
-            yield Static(id="going", markup=False)
+            yield Static(id="active-runs", markup=False)
             with ContentSwitcher(initial=_pane_id(self._step)):
                 yield WorkloadPane(self._dispatch)
             yield Paragraphs(id="issues")
@@ -80,7 +80,11 @@ class WizardBody(Horizontal):
         self.pane.show(state)
         # The panes of the later steps show their problems themselves.
         step_problems = problems(state, state.step) if state.step <= StepId.SCALE else ()
-        errors = [each for each in step_problems if each.severity == "error" and each.field not in self.pane.tells]
+        errors = [
+            each
+            for each in step_problems
+            if each.severity == "error" and each.field not in self.pane.shown_error_fields
+        ]
         if (parts := remarks(errors[:_ISSUES])) != self.issues.parts:
             self.issues.parts = parts
             self.call_after_refresh(self.pane.keep_in_view)
@@ -94,8 +98,8 @@ class WizardBody(Horizontal):
 
     def _show_active_runs(self, count: int) -> None:
         words, hint = (f"{count} active runs", "J: list") if count > 1 else ("1 active run", "w: watch")
-        self.going.display = count > 0
-        self.going.update(line(("▸ ", "$text-accent"), (words, "bold"), (f"   {hint}", MUTED)))
+        self.active_runs.display = count > 0
+        self.active_runs.update(line(("▸ ", "$text-accent"), (words, "bold"), (f"   {hint}", MUTED)))
 
 
 def _pane_id(step: StepId) -> str:

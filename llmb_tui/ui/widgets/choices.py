@@ -100,7 +100,7 @@ class VerticalList(OptionList, inherit_bindings=False):
         Binding("enter", "take", "Select", show=False, id="list.take", tooltip="Select and continue"),
     ]
 
-    class Taken(Message):
+    class Confirmed(Message):
         """The user confirmed the choice. A click only chooses."""
 
     compact: Reactive[bool] = _compact()
@@ -109,7 +109,7 @@ class VerticalList(OptionList, inherit_bindings=False):
         super().__init__(markup=False, compact=True, classes=_COMPACT, **options)
 
     def action_take(self) -> None:
-        self.post_message(self.Taken())
+        self.post_message(self.Confirmed())
 
     def set_options(self, options: Iterable[Any]) -> Self:
         """Replace the rows. The list gets their height, even if it was measured without them just before."""
@@ -178,7 +178,7 @@ class ChoiceList(VerticalList):
 
     def _fill(self) -> None:
         words = self._needle.lower().split()
-        self.shown = tuple(choice for choice in self._choices if all(word in choice.searched for word in words))
+        self.shown = tuple(choice for choice in self._choices if all(word in choice.search_text for word in words))
         self.set_options(Option(self._row(each), disabled=each.disabled_reason is not None) for each in self.shown)
         self.highlighted = self._row_of(self.chosen)
 
@@ -295,8 +295,8 @@ class Combo(Vertical):
     def on_descendant_blur(self, _event: events.DescendantBlur) -> None:
         self.call_after_refresh(lambda: self._open(self.has_focus_within))
 
-    @on(ChoiceList.Taken)
-    def _leave_list(self, event: ChoiceList.Taken) -> None:
+    @on(ChoiceList.Confirmed)
+    def _leave_list(self, event: ChoiceList.Confirmed) -> None:
         event.stop()
         self.screen.focus_next()
 
@@ -328,14 +328,14 @@ class Switches(VerticalList):
         if switches == self._switches:
             return
         before, self._switches = self._switches, switches
-        if [switch.movable for switch in before] == [switch.movable for switch in switches]:
+        if [switch.can_switch for switch in before] == [switch.can_switch for switch in switches]:
             for index, switch in enumerate(switches):
                 self.replace_option_prompt_at_index(index, _row(switch))
             return
         # Enabling an option would move the cursor.
         row = self.highlighted
-        self.set_options(Option(_row(switch), disabled=not switch.movable) for switch in switches)
-        can_keep = row is not None and row < len(switches) and switches[row].movable
+        self.set_options(Option(_row(switch), disabled=not switch.can_switch) for switch in switches)
+        can_keep = row is not None and row < len(switches) and switches[row].can_switch
         self.highlighted = row if can_keep else None
         if self.has_focus:
             self.on_focus()

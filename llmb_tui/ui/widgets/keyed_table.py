@@ -37,7 +37,7 @@ class Rows:
     things: Mapping[Key, Any] = field(default_factory=dict)
     cells: Mapping[Key, Row] = field(default_factory=dict)
 
-    def updated(self, columns: Sequence[Column], things: Mapping[Key, Any]) -> Rows:
+    def with_things(self, columns: Sequence[Column], things: Mapping[Key, Any]) -> Rows:
         """Return the rows of these things, in their order. A thing that is the same object as before keeps its row."""
         known = self.cells if tuple(columns) == self.columns else {}
         cells = {
@@ -46,7 +46,7 @@ class Rows:
         }
         return Rows(tuple(columns), things, cells)
 
-    def refreshed(self, names: Collection[str]) -> Rows:
+    def with_new_cells(self, names: Collection[str]) -> Rows:
         """Return the rows with the cells of these columns made again. A row without a changed cell is kept."""
         cells = dict(self.cells)
         for column in (column for column in self.columns if column.key in names):
@@ -138,7 +138,7 @@ class KeyedTable(DataTable[PaintedCell]):
         """The columns that fit, and their widths in cells."""
 
     @property
-    def chosen(self) -> Key | None:
+    def cursor_key(self) -> Key | None:
         """Key of the row under the cursor; None without rows."""
         keys = list(self.shown)
         return keys[self.cursor_row] if 0 <= self.cursor_row < len(keys) else None
@@ -157,7 +157,7 @@ class KeyedTable(DataTable[PaintedCell]):
         self._fit()
         if list(before) != list(rows) or visible != self._visible:
             row_index = self.cursor_row if before.keys() & rows.keys() else 0
-            cursor_key = self.chosen if chosen is None else chosen
+            cursor_key = self.cursor_key if chosen is None else chosen
             self.shown = dict(rows)
             self._fill(cursor_key, row_index)
             return
@@ -175,7 +175,7 @@ class KeyedTable(DataTable[PaintedCell]):
         visible = self._visible
         self._fit()
         if visible != self._visible:
-            self._fill(self.chosen, self.cursor_row)
+            self._fill(self.cursor_key, self.cursor_row)
 
     def _fit(self) -> None:
         """Choose the columns for the table's width, of which the scrollbar takes one cell."""

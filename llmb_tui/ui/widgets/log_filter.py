@@ -50,7 +50,6 @@ class LogFilter:
         return len(self._numbers)
 
     def number(self, line: int) -> int:
-        """Line number in the log of a line of the filter."""
         return self._numbers[line]
 
     def read(self, first: int, count: int) -> list[str]:

@@ -138,7 +138,7 @@ def result_list(query: ResultQuery) -> ResultList:
         columns = group_columns(groups, span, query, several_clusters=len(clusters) > 1)
         things = {group.key: ListedResult(group, None) for group in groups}
     chart = history_chart(matching) if within and within.repeats else None
-    return ResultList(query, len(finished), len(matching), clusters, query.shown.updated(columns, things), chart)
+    return ResultList(query, len(finished), len(matching), clusters, query.shown.with_things(columns, things), chart)
 
 
 def _listed_run(run: ResultGroup, note: Note, before: ListedResult | None) -> ListedResult:
@@ -176,7 +176,7 @@ def group_columns(
     columns = [
         Column(_HEADINGS.get(query.by, query.by), _title, "title", 19),
         Column("scale", _scale, "scale", 10),
-        *([Column("where", _where, "where", 6)] if several_clusters and query.by != "cluster" else ()),
+        *([Column("where", _cluster, "where", 6)] if several_clusters and query.by != "cluster" else ()),
         Column("runs", _count, "runs", 5, figures=True),
         Column("step s", _step, "step", 6, figures=True),
         Column("low–high", _range, "range", 11, figures=True, drop=3),
@@ -204,7 +204,7 @@ def _column_of(field: str, column: Column) -> Column:
 
 
 def _title(group: ResultGroup) -> Cell:
-    return f"{group.title} · {group.apart}" if group.apart else group.title
+    return f"{group.title} · {group.distinction}" if group.distinction else group.title
 
 
 def _scale(group: ResultGroup) -> Cell:
@@ -213,7 +213,7 @@ def _scale(group: ResultGroup) -> Cell:
     return f"{scales[0]}{kind}" if len(scales) == 1 else f"{scales[0]}–{scales[-1]}"
 
 
-def _where(group: ResultGroup) -> Cell:
+def _cluster(group: ResultGroup) -> Cell:
     first, *others = group.clusters
     return first + (f" +{len(others)}" if others else "")
 
@@ -238,7 +238,7 @@ def about_group(group: ResultGroup, now: float) -> list[Content]:
     if group.is_one_configuration:
         release = f"{newest.configuration.workload}@{newest.configuration.release}"
         name.append((f"   {release} · {PROCEDURES[newest.procedure].title}", MUTED))
-    name.append((f"   {group.apart}" if group.apart else "", MUTED))
+    name.append((f"   {group.distinction}" if group.distinction else "", MUTED))
     rows = [line(*name), line(*_basis(group))]
     if group.changed:
         texts = (change_words(*change, now, named=len(group.sets) > 1) for change in group.changed)

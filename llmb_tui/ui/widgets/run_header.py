@@ -241,9 +241,7 @@ def notice_text(run: Run | None, state: RunState | None, error: LlmbError | None
     if state is None:
         return Content("")
     failure = state.progress.failure
-    ends_soon = state.stage not in ENDED and failure is not None and failure.ends_a_run
-    if failure is not None and (state.stage in FAILED or ends_soon):
-        # A scheduler reports a failed job only after its last process, which may wait for minutes.
+    if failure is not None and (state.stage in FAILED or state.is_failing):
         when = "" if state.stage in FAILED else "The log has an error after its newest step. "
         what_to_do = error_content(LlmbError(when + failure.reason, fix=failure.fix))
         # The line is last: if it is too long for the screen, the other text stays visible.

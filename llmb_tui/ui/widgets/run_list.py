@@ -48,7 +48,7 @@ def age_column(clock: Callable[[], float]) -> Column:
 
 def list_problems(silent: Mapping[str, str], unreadable: int, further: Sequence[str] = ()) -> list[str]:
     """Describe the problems of a list: clusters that did not answer, unreadable run files, and `further` notes."""
-    notes = [f"{cluster} could not be asked: {why}" for cluster, why in silent.items()]
+    notes = [f"Jobs on {cluster} could not be read: {why}" for cluster, why in silent.items()]
     notes += further
     if unreadable:
         notes.append(f"{plural(unreadable, 'run file')} could not be read: see `llmb-tui jobs`.")

@@ -141,4 +141,4 @@ class SuiteForm(VerticalScroll, can_focus=False, inherit_bindings=False):
 
 
 def _switch(axis: Axis, index: int, offer: Offer) -> Switch:
-    return Switch(f"{axis} {index}", f"{offer.label} ", offer.detail, offer.chosen, offer.why_not)
+    return Switch(f"{axis} {index}", f"{offer.label} ", offer.detail, offer.chosen, offer.disabled_reason)

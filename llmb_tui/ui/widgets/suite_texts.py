@@ -47,7 +47,6 @@ class DraftRow(NamedTuple):
 
 
 def draft_things(plan: DraftPlan) -> dict[Key, DraftRow]:
-    """Rows by key."""
     return {row.row.key: DraftRow(row, plan.labels[row.row.key], plan.is_out(row)) for row in plan.rows}
 
 
@@ -118,13 +117,13 @@ def draft_sums(plan: DraftPlan, nodes: Nodes) -> tuple[Paragraph, ...]:
     """Problems of the whole suite, its cost, its time, and the rules of its submission."""
     if plan.nothing is not None:
         return (fact("✗ no runs", f"{plan.nothing.what} {plan.nothing.why}", (f" {plan.nothing.fix}", MUTED)),)
-    if plan.sent is None:
+    if plan.submission is None:
         return (fact("✗ no runs", "All rows are excluded."),)
     return (
         *_blockers(plan),
-        fact("cost", *cost_parts(plan.sent)),
-        fact("time", *duration_parts(plan.sent, nodes)),
-        fact("submission", plan.sent.suite.conduct),
+        fact("cost", *cost_parts(plan.submission)),
+        fact("time", *duration_parts(plan.submission, nodes)),
+        fact("submission", plan.submission.suite.submission_words),
     )
 
 
@@ -154,7 +153,7 @@ def duration_parts(plan: SuitePlan, nodes: Nodes) -> tuple[Part, ...]:
 def _blockers(plan: DraftPlan) -> tuple[Paragraph, ...]:
     """Blockers of the suite itself, and the number of rows with blockers."""
     parts = []
-    for problem in plan.sent.suite_blockers if plan.sent else ():
+    for problem in plan.submission.suite_blockers if plan.submission else ():
         parts.append(
             fact(severity_label("error").text, (problem.reason, "$text-error"), (f" {problem.fix}".rstrip(), MUTED))
         )
@@ -214,7 +213,7 @@ def _remaining(progress: SuiteProgress) -> tuple[Part, ...]:
 
 def _submission(progress: SuiteProgress, sending: SuiteSubmissionProgress | None) -> tuple[Paragraph, ...]:
     unsent, word = plural(progress.count("not sent"), "run"), row_label("not sent").word
-    if sending is not None and sending.goes_on:
+    if sending is not None and sending.is_active:
         most, status = progress.plan.suite.at_most, sending.words or "connecting"
         if _WAITING.match(status):  # the line above has the current state
             status = f"waiting to submit the next run{f' (at most {most} at a time)' if most else ''}"

@@ -49,7 +49,6 @@ class WrappedLines(Widget):
     _wrapped: tuple[object, list[Content]] | None = None
 
     def rows(self, width: int) -> list[Content]:
-        """Lines for this width."""
         raise NotImplementedError
 
     def wrapped(self, width: int) -> list[Content]:

@@ -111,7 +111,7 @@ class Site:
         self._server.shutdown()
         self._server.server_close()
 
-    def asked(self, path: str, method: str = "") -> list[Request]:
+    def requests_to(self, path: str, method: str = "") -> list[Request]:
         return [each for each in self.requests if each.path.endswith(path) and each.method.startswith(method)]
 
     def _serve(self, sock: ssl.SSLSocket) -> None:
@@ -204,8 +204,8 @@ def _certificate(folder: Path, names: list[str], *, valid: bool) -> ssl.SSLConte
     def builder(
         subject: x509.Name, public: ec.EllipticCurvePublicKey, until: datetime.datetime
     ) -> x509.CertificateBuilder:
-        made = x509.CertificateBuilder().subject_name(subject).issuer_name(issuer).public_key(public)
-        return made.serial_number(x509.random_serial_number()).not_valid_before(now - 3 * day).not_valid_after(until)
+        builder = x509.CertificateBuilder().subject_name(subject).issuer_name(issuer).public_key(public)
+        return builder.serial_number(x509.random_serial_number()).not_valid_before(now - 3 * day).not_valid_after(until)
 
     def written(name: str) -> x509.GeneralName:
         try:

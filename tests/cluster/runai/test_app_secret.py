@@ -109,7 +109,7 @@ def test_a_refused_secret_is_sent_again_only_if_the_user_enters_it_again(demo: F
         for _ in range(2):
             with pytest.raises(AuthenticationError):
                 cluster.connect(None)
-        assert demo.asked("POST", "/token") == 1, "the secret was not sent again"
+        assert demo.request_count("POST", "/token") == 1, "the secret was not sent again"
         cluster.connect(Person([demo.app_secret, "no"]))
         assert cluster.project().name == demo.project
 

@@ -203,8 +203,8 @@ def test_bytes_rotated_before_the_copy_are_a_gap(pods: Pods, log: PodLog, tmp_pa
 def test_another_pod_of_the_name_has_another_log(pods: Pods, log: PodLog, tmp_path: Path) -> None:
     pods.data = LINES[:3000]
     follow(log, tmp_path / "log", LINES[:3000])
-    for other in (b"begins anew\n" * 5, b"begins anew\n" * 5000):
-        pods.data = other
+    for data in (b"begins anew\n" * 5, b"begins anew\n" * 5000):
+        pods.data = data
         with contextlib.closing(Follower(log, tmp_path / "log")) as follower, pytest.raises(LogReplacedError):
             follower.copy_available(0.1)
 

@@ -111,7 +111,7 @@ def test_the_project_with_its_quota(plane: ControlPlane, api: RunaiApi) -> None:
     assert (result.id, result.phase, result.default_node_pools) == ("7", "Ready", ("h100",))
     assert [quota.node_pool for quota in result.quotas] == ["h100", "b200"]
     assert [(q.deserved, q.limit, q.allocated) for q in result.quotas] == [(256, None, 16), (0, 64, 0)]
-    assert plane.site.asked("/projects")[0].query["filterBy"] == "name==bench"
+    assert plane.site.requests_to("/projects")[0].query["filterBy"] == "name==bench"
     plane.on("GET", "/org-unit/projects", Say(body={"projects": []}))
     assert api.project() is None
 
@@ -162,7 +162,7 @@ def test_null_is_the_same_as_a_missing_key(plane: ControlPlane, api: RunaiApi) -
     plane.on("GET", "/asset/credentials", Say(body={"entries": [secret]}))
     assert [credential.keys for credential in api.credentials("7")] == [()]
     plane.on("GET", "/workloads/w-1", Say(body=workload(conditions=None, requestedPods=None)))
-    assert api.look(["w-1"])["w-1"].conditions == ()
+    assert api.read_workloads(["w-1"])["w-1"].conditions == ()
 
 
 def test_the_record_of_an_ended_workload(plane: ControlPlane, api: RunaiApi) -> None:
@@ -178,17 +178,17 @@ def test_the_record_of_an_ended_workload(plane: ControlPlane, api: RunaiApi) -> 
     plane.on("GET", "/workloads/w-1", Say(body=workload(phase="Completed", **states)))
     pod = {"name": f"{NAME}-master-0", "nodeName": "n1", "k8sPhase": "Succeeded"}
     plane.on("GET", "/workloads/w-1/pods", Say(body={"pods": [{**pod, "deletedAt": None, "containers": []}]}))
-    kept = api.record("w-1")
-    assert kept is not None
-    assert (kept["id"], kept["requestedPods"], kept["phase"]) == ("w-1", {"number": 16}, "Completed")
-    assert kept["allocatedResources"] == {"gpu": 0, "gpuMemory": "640Gi"}
-    assert kept["pods"] == [pod]
-    assert SECRET not in str(kept)
-    assert "phaseMessage" not in kept
+    document = api.record("w-1")
+    assert document is not None
+    assert (document["id"], document["requestedPods"], document["phase"]) == ("w-1", {"number": 16}, "Completed")
+    assert document["allocatedResources"] == {"gpu": 0, "gpuMemory": "640Gi"}
+    assert document["pods"] == [pod]
+    assert SECRET not in str(document)
+    assert "phaseMessage" not in document
 
 
 def test_a_query_for_no_workloads_sends_no_request(plane: ControlPlane, api: RunaiApi) -> None:
-    assert api.look([]) == {}
+    assert api.read_workloads([]) == {}
     assert plane.site.requests == []
 
 
@@ -227,11 +227,11 @@ def test_one_workload_needs_one_request_and_many_need_one_list(plane: ControlPla
 
     plane.on("GET", "/workloads", respond)
     plane.on("GET", "/workloads/w-1", Say(body=workload()))
-    assert api.look(["w-1"]).keys() == {"w-1"}
-    assert api.look(["w-1", "other"]).keys() == {"w-1", "other"}
-    assert len(plane.site.asked("/workloads")) == 1
-    assert api.look(["w-1", "w-2", "w-gone", "w-never"]).keys() == {"w-1", "w-2", "w-gone"}
-    assert api.look(["w-gone"])["w-gone"].state == "CANCELLED"
+    assert api.read_workloads(["w-1"]).keys() == {"w-1"}
+    assert api.read_workloads(["w-1", "other"]).keys() == {"w-1", "other"}
+    assert len(plane.site.requests_to("/workloads")) == 1
+    assert api.read_workloads(["w-1", "w-2", "w-gone", "w-never"]).keys() == {"w-1", "w-2", "w-gone"}
+    assert api.read_workloads(["w-gone"])["w-gone"].state == "CANCELLED"
 
 
 def test_a_workload_in_a_former_project_of_the_profile_is_found(plane: ControlPlane, api: RunaiApi) -> None:
@@ -246,7 +246,7 @@ def test_a_workload_in_a_former_project_of_the_profile_is_found(plane: ControlPl
     plane.on("GET", "/workloads", respond)
     plane.on("GET", "/workloads/w-2", Say(body=workload(id="w-2")))
     plane.on("GET", "/workloads/w-3", Say(403, body={"message": "of another project"}))
-    assert api.look(["w-1", "w-2", "w-3"]).keys() == {"w-1", "w-2"}
+    assert api.read_workloads(["w-1", "w-2", "w-3"]).keys() == {"w-1", "w-2"}
     result = api.find(NAME)
     assert result is not None
     assert result.id == "w-2"
@@ -256,10 +256,10 @@ def test_a_workload_in_a_former_project_of_the_profile_is_found(plane: ControlPl
 @pytest.mark.parametrize("odd", [workload(id="other", phaseUpdatedAt=None), workload(id=["other"]), "other"])
 def test_an_odd_neighbour_hides_no_workload(plane: ControlPlane, api: RunaiApi, odd: Any) -> None:
     plane.on("GET", "/workloads", Say(body={"workloads": [odd, workload(id="w-1"), workload(id="w-2")]}))
-    assert api.look(["w-1", "w-2"]).keys() == {"w-1", "w-2"}
+    assert api.read_workloads(["w-1", "w-2"]).keys() == {"w-1", "w-2"}
     plane.on("GET", "/workloads", Say(body={"workloads": [workload(id="w-1", phaseUpdatedAt=None)]}))
     with pytest.raises(ApiError, match="did not answer as Run:ai does"):
-        api.look(["w-1", "w-2"])
+        api.read_workloads(["w-1", "w-2"])
 
 
 def test_a_name_is_found_among_the_living_first(plane: ControlPlane, api: RunaiApi) -> None:
@@ -280,13 +280,13 @@ def test_a_name_is_found_among_the_living_first(plane: ControlPlane, api: RunaiA
 class TestLogin:
     def test_a_token_is_requested_once_and_by_one_thread(self, plane: ControlPlane, api: RunaiApi) -> None:
         plane.on("GET", "/workloads/w-1", Say(body=workload()))
-        threads = [threading.Thread(target=api.look, args=(["w-1"],)) for _ in range(8)]
+        threads = [threading.Thread(target=api.read_workloads, args=(["w-1"],)) for _ in range(8)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
         assert len(plane.granted) == 1
-        assert plane.site.asked("/token")[0].json == {
+        assert plane.site.requests_to("/token")[0].json == {
             "grantType": "app_token",
             "appID": "llmb-app",
             "appSecret": SECRET,
@@ -296,21 +296,21 @@ class TestLogin:
         self, plane: ControlPlane, api: RunaiApi, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         plane.on("GET", "/workloads/w-1", Say(body=workload()))
-        api.look(["w-1"])
+        api.read_workloads(["w-1"])
         now = time.monotonic()
         monkeypatch.setattr(time, "monotonic", lambda: now + 3550)
-        api.look(["w-1"])
-        api.look(["w-1"])
+        api.read_workloads(["w-1"])
+        api.read_workloads(["w-1"])
         assert len(plane.granted) == 2
         monkeypatch.setattr(time, "monotonic", lambda: now + 7100)
         plane.grant = lambda _: Say(503)
-        assert api.look(["w-1"]).keys() == {"w-1"}, "the old one is still valid"
+        assert api.read_workloads(["w-1"]).keys() == {"w-1"}, "the old one is still valid"
 
     def test_a_token_that_is_refused_is_renewed_at_once(self, plane: ControlPlane, api: RunaiApi) -> None:
         plane.on("GET", "/workloads/w-1", Say(body=workload()))
-        api.look(["w-1"])
+        api.read_workloads(["w-1"])
         plane.granted.append("expired on the server's side")
-        assert api.look(["w-1"]).keys() == {"w-1"}
+        assert api.read_workloads(["w-1"]).keys() == {"w-1"}
 
     def test_a_wrong_secret_is_sent_once(self, plane: ControlPlane, profile: RunaiProfile) -> None:
         secrets = ["not-this-one"]
@@ -319,7 +319,7 @@ class TestLogin:
             with pytest.raises(AuthenticationError, match="does not accept llmb-app with this secret") as caught:
                 api.log_in()
             assert "invalid client credentials (HTTP 401)" in caught.value.why
-        assert len(plane.site.asked("/token")) == 1
+        assert len(plane.site.requests_to("/token")) == 1
         secrets.append(SECRET)
         api.log_in()
 
@@ -341,7 +341,7 @@ class TestLogin:
         for _ in range(2):
             with pytest.raises(AuthenticationError):
                 api.log_in()
-        assert len(plane.site.asked("/token")) == 1
+        assert len(plane.site.requests_to("/token")) == 1
 
     def test_newer_service_accounts_have_another_grant(self, plane: ControlPlane, api: RunaiApi) -> None:
         grants = []
@@ -388,15 +388,17 @@ def _with_secret(request: Request) -> Request:
 
 class TestRepeating:
     @pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
-    def test_a_look_is_repeated(self, plane: ControlPlane, api: RunaiApi, waits: list[float], status: int) -> None:
+    def test_a_read_request_is_repeated(
+        self, plane: ControlPlane, api: RunaiApi, waits: list[float], status: int
+    ) -> None:
         plane.on("GET", "/workloads/w-1", Say(status), Say(200, cut_after=9), Say(body=workload()))
-        assert api.look(["w-1"]).keys() == {"w-1"}
+        assert api.read_workloads(["w-1"]).keys() == {"w-1"}
         assert waits == [0.5, 1.0]
 
     def test_not_for_ever(self, plane: ControlPlane, api: RunaiApi, waits: list[float]) -> None:
         plane.on("GET", "/workloads/w-1", Say(503, {"code": 503, "message": "maintenance"}))
         with pytest.raises(ApiError, match="failed to look at workloads") as caught:
-            api.look(["w-1"])
+            api.read_workloads(["w-1"])
         assert caught.value.why == "It answered: maintenance (HTTP 503)"
         assert waits == [0.5, 1.0, 2.0]
 
@@ -412,14 +414,14 @@ class TestRepeating:
             Say(503, headers={"Retry-After": date, "Date": now}),
             Say(body=workload()),
         )
-        api.look(["w-1"])
+        api.read_workloads(["w-1"])
         assert waits[0] == 3.0
         assert 7 < waits[1] < 11
 
     def test_but_not_past_the_deadline(self, plane: ControlPlane, api: RunaiApi, waits: list[float]) -> None:
         plane.on("GET", "/workloads/w-1", Say(429, headers={"Retry-After": "3600"}))
         with pytest.raises(ApiError, match="received too many requests"):
-            api.look(["w-1"])
+            api.read_workloads(["w-1"])
         assert waits == []
 
     @pytest.mark.parametrize("say", [Say(503), Say(202, cut_after=9)])
@@ -427,7 +429,7 @@ class TestRepeating:
         plane.on("POST", "/workloads/trainings/w-1/suspend", say)
         with pytest.raises((ApiError, DisconnectedError)):
             api.suspend("trainings", "w-1")
-        assert len(plane.site.asked("/suspend")) == 1
+        assert len(plane.site.requests_to("/suspend")) == 1
 
     def test_a_change_that_certainly_did_nothing_is_repeated(self, plane: ControlPlane, api: RunaiApi) -> None:
         plane.on("POST", "/workloads/trainings/w-1/suspend", Say(429), Say(202))
@@ -448,7 +450,7 @@ class TestRepeating:
         api.close()
         with pytest.raises(ApiError):
             api.log_in()
-        assert len(plane.site.asked("/token")) == 1
+        assert len(plane.site.requests_to("/token")) == 1
 
 
 class TestCreating:
@@ -456,7 +458,7 @@ class TestCreating:
         workloads = Workloads(plane)
         plane.on("POST", "/workloads/distributed", workloads.create)
         assert api.create("distributed", BODY) == "w-1"
-        assert plane.site.asked("/distributed")[0].json == BODY
+        assert plane.site.requests_to("/distributed")[0].json == BODY
         assert api.create("distributed", BODY) == "w-1"
 
     @pytest.mark.parametrize("say", [Say(202, cut_after=30), Say(502), Say(202, b"<html>"), Say(202, {})])
@@ -469,7 +471,7 @@ class TestCreating:
 
         plane.on("POST", "/workloads/distributed", make)
         assert api.create("distributed", BODY) == "w-1"
-        assert len(plane.site.asked("/distributed")) == 1
+        assert len(plane.site.requests_to("/distributed")) == 1
 
     @pytest.mark.parametrize("say", [Say(202, cut_after=0), Say(502), Say(503)])
     def test_a_workload_that_may_still_be_created_is_not_requested_again(
@@ -480,7 +482,7 @@ class TestCreating:
         plane.on("POST", "/workloads/distributed", say, workloads.create)
         with pytest.raises(DisconnectedError, match="It is unknown whether the workload"):
             api.create("distributed", BODY)
-        assert len(plane.site.asked("/distributed")) == 1
+        assert len(plane.site.requests_to("/distributed")) == 1
 
     def test_a_name_that_is_taken_is_400_in_the_contract(self, plane: ControlPlane, api: RunaiApi) -> None:
         workloads = Workloads(plane)
@@ -504,7 +506,7 @@ class TestCreating:
         with pytest.raises(ApiError, match="refused to create the workload") as caught:
             api.create("trainings", BODY)
         assert caught.value.why == f"It answered: not compliant · image is locked (HTTP {status})"
-        assert len(plane.site.asked("/trainings")) == 1
+        assert len(plane.site.requests_to("/trainings")) == 1
 
     def test_an_unknown_outcome_of_a_creation_is_reported(self, plane: ControlPlane, api: RunaiApi) -> None:
         plane.on("POST", "/workloads/distributed", Say(202, cut_after=0))
@@ -517,7 +519,7 @@ class TestCreating:
         plane.grant = lambda _: Say(200, cut_after=0)
         with pytest.raises(UnreachableError):
             api.create("distributed", BODY)
-        assert plane.site.asked("/distributed") == []
+        assert plane.site.requests_to("/distributed") == []
 
 
 @pytest.mark.parametrize(
@@ -536,7 +538,7 @@ class TestCreating:
 def test_each_refusal_has_a_remedy(plane: ControlPlane, api: RunaiApi, say: Say, what: str, mend: str) -> None:
     plane.on("GET", "/workloads/w-1", say)
     with pytest.raises(ApiError, match=what) as caught:
-        api.look(["w-1"])
+        api.read_workloads(["w-1"])
     assert caught.value.why
     assert mend in caught.value.fix
 
@@ -544,8 +546,8 @@ def test_each_refusal_has_a_remedy(plane: ControlPlane, api: RunaiApi, say: Say,
 def test_a_token_goes_to_no_other_host(plane: ControlPlane, api: RunaiApi) -> None:
     plane.on("GET", "/workloads/w-1", Say(307, headers={"Location": f"{plane.site.url}/elsewhere"}))
     with pytest.raises(ApiError):
-        api.look(["w-1"])
-    assert plane.site.asked("/elsewhere") == []
+        api.read_workloads(["w-1"])
+    assert plane.site.requests_to("/elsewhere") == []
 
 
 def test_a_base_url_that_leads_to_something_else(plane: ControlPlane, api: RunaiApi) -> None:
@@ -560,6 +562,6 @@ def test_how_far_the_servers_clock_is_ahead(plane: ControlPlane, api: RunaiApi, 
     date = email.utils.formatdate(time.time() + ahead_s, usegmt=True)
     assert api.skew_s is None
     plane.on("GET", "/workloads/w-1", Say(body=workload(), headers={"Date": date}))
-    api.look(["w-1"])
+    api.read_workloads(["w-1"])
     assert api.skew_s == pytest.approx(ahead_s, abs=60)
     assert api.server_time == pytest.approx(time.time() + ahead_s, abs=60)

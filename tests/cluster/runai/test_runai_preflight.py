@@ -80,7 +80,7 @@ def test_all_is_well(look: Look) -> None:
     assert check_named(report, "image").needed.startswith("nvcr.io/nvidia/nemo:")
 
 
-def test_without_a_plan_only_the_cluster_is_looked_at(look: Look) -> None:
+def test_without_a_plan_only_the_cluster_is_checked(look: Look) -> None:
     assert [check.id for check in look(None).checks] == ["login", "clock", "account", "cluster"]
 
 
@@ -208,8 +208,8 @@ def test_a_project_that_is_not_ready_is_the_clusters_trouble(look: Look, monkeyp
     project = documents.project
 
     def creating(*words: Any) -> Any:
-        made = project(*words)
-        return {**made, "status": {**made["status"], "phase": "Creating", "phaseMessage": "namespace is made"}}
+        document = project(*words)
+        return {**document, "status": {**document["status"], "phase": "Creating", "phaseMessage": "namespace is made"}}
 
     monkeypatch.setattr(documents, "project", creating)
     report = look()

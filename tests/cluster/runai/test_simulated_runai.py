@@ -69,33 +69,33 @@ def test_the_requests_of_a_preflight(api: RunaiApi) -> None:
 
 
 def test_the_life_of_a_workload(site: FaultySite, api: RunaiApi) -> None:
-    made = api.create("distributed", request())
+    text = api.create("distributed", request())
     site.skip(200)
-    job = job_from_workload(api.look([made])[made], api.events(made), now=site.clock())
-    assert (job.id, job.state, job.reason) == (made, "RUNNING", "")
+    job = job_from_workload(api.read_workloads([text])[text], api.events(text), now=site.clock())
+    assert (job.id, job.state, job.reason) == (text, "RUNNING", "")
     assert job.nodes == 32
-    master = first_pod(api.pods(made))
+    master = first_pod(api.pods(text))
     assert master is not None
     assert (master.name, master.container) == ("run-1-master-0", "pytorch")
-    api.suspend("distributed", made)
+    api.suspend("distributed", text)
     site.skip(60)
-    assert api.look([made, "6d0c7c1f-0000-0000-0000-000000000000"])[made].state == "SUSPENDED"
-    api.resume("distributed", made)
-    assert api.look([made])[made].state == "PENDING"
-    assert api.delete("distributed", made)
+    assert api.read_workloads([text, "6d0c7c1f-0000-0000-0000-000000000000"])[text].state == "SUSPENDED"
+    api.resume("distributed", text)
+    assert api.read_workloads([text])[text].state == "PENDING"
+    assert api.delete("distributed", text)
     site.skip(200)
-    assert api.look([made])[made].state == "CANCELLED"
+    assert api.read_workloads([text])[text].state == "CANCELLED"
     result = api.find("run-1")
     assert result is not None
-    assert result.id == made
-    assert not api.delete("distributed", made)
+    assert result.id == text
+    assert not api.delete("distributed", text)
 
 
 def test_a_login_that_expires_in_the_middle(site: FaultySite, api: RunaiApi) -> None:
-    made = api.create("distributed", request())
+    text = api.create("distributed", request())
     site.faults.append(Fault("GET", revoked=True))
-    assert api.look([made]).keys() == {made}
-    assert site.asked("POST", "/token") == 2
+    assert api.read_workloads([text]).keys() == {text}
+    assert site.request_count("POST", "/token") == 2
 
 
 def test_no_workload_is_made_twice_or_lost_on_a_line_that_breaks(site: FaultySite, api: RunaiApi) -> None:

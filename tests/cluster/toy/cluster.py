@@ -52,7 +52,7 @@ class ToyCluster(Cluster):
     def close(self) -> None:
         self._state = "closed"
 
-    def look(self, job_ids: Sequence[str]) -> dict[str, Job]:
+    def query_jobs(self, job_ids: Sequence[str]) -> dict[str, Job]:
         self.connect()
         files = {job_id: self._file(job_id) for job_id in job_ids}
         return {
@@ -66,7 +66,7 @@ class ToyCluster(Cluster):
 
     def cancel(self, job_id: str) -> bool:
         self.require_changes()
-        if self.look([job_id])[job_id].finished:
+        if self.query_jobs([job_id])[job_id].finished:
             return False
         self._file(job_id).write_text("CANCELLED")
         return True
@@ -77,7 +77,7 @@ class ToyCluster(Cluster):
     resume = suspend
 
     def accounting(self, job_ids: Sequence[str]) -> str:
-        jobs = self.look(job_ids).values()
+        jobs = self.query_jobs(job_ids).values()
         return "".join(f"{job.id} {job.state}\n" for job in jobs)
 
     def output(self, log: JobLog, job_id: str) -> ToyOutput:

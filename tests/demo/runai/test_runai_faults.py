@@ -27,7 +27,7 @@ def test_a_status_is_answered_and_nothing_done(site: FaultySite, client: Client)
     assert json.loads(answer.read()) == {"code": 429, "message": "simulated fault"}
     assert names(client) == []
     client.submit(request())
-    assert site.asked(*CREATE) == 2
+    assert site.request_count(*CREATE) == 2
 
 
 @pytest.mark.parametrize(

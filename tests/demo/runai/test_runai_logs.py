@@ -173,8 +173,8 @@ def test_faults_of_the_training(site: FaultySite, client: Client) -> None:
     identity = client.submit(request())
     site.knob("fail-at-step", None)
     site.knob("hang-at-step", "3")
-    other = client.submit(request("other"))
+    text = client.submit(request("other"))
     site.skip(3000)
-    assert [client.phase(one) for one in (identity, other)] == ["Failed", "Running"]
+    assert [client.phase(one) for one in (identity, text)] == ["Failed", "Running"]
     assert "torch.OutOfMemoryError" in client.log(POD).splitlines()[-1]
     assert "iteration 2/49" in client.log("other-master-0").splitlines()[-1]

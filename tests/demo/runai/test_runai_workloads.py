@@ -109,7 +109,7 @@ def test_the_second_workload_waits_for_the_quota(site: FaultySite, client: Clien
     assert client.phase(second) == "Initializing"
 
 
-def test_suspended_and_resumed_it_begins_anew(site: FaultySite, client: Client) -> None:
+def test_a_resumed_workload_starts_from_the_beginning(site: FaultySite, client: Client) -> None:
     identity = client.submit(request())
     site.skip(150)
     whole = client.log("run-1-master-0")

@@ -113,8 +113,8 @@ class SubmitSite:
         """Ids of all workloads that were ever created, by name."""
         found: dict[str, list[str]] = {}
         for deleted in (False, True):
-            for one in self.site.workloads.all(deleted=deleted):
-                found.setdefault(one.name, []).append(one.id)
+            for workload in self.site.workloads.all(deleted=deleted):
+                found.setdefault(workload.name, []).append(workload.id)
         return found
 
     def settle(self, tally: Tally, until: Callable[[Callable[[], bool]], object]) -> None:

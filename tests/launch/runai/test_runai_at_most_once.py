@@ -121,10 +121,10 @@ def test_each_run_has_at_most_one_workload_and_a_known_state(
             at.line.cut_after(**{dice.choice(["bytes_up", "bytes_down"]): dice.randrange(1, 9_000)})
         steps = dice.randrange(20) if dice.random() < 0.3 else None
         programs = [threading.Thread(target=program, args=(run, steps)) for _ in range(1 + (dice.random() < 0.2))]
-        for one in programs:
-            one.start()
-        for one in programs:
-            one.join()
+        for thread in programs:
+            thread.start()
+        for thread in programs:
+            thread.join()
         if dice.random() < 0.5 or steps is not None:  # an immediate second attempt by an impatient user
             program(run, None)
         at.line.cut_after()
@@ -149,7 +149,7 @@ def test_a_run_is_submitted_by_one_request_and_saved(at: SubmitSite) -> None:
         assert at.submit(run, cluster) == done, "a second call finds it"
     assert (done.submission, list(done.job_ids)) == ("submitted", at.there()[run.job_name])
     assert at.remembered(run) == done
-    assert at.site.asked(*CREATE) == 1
+    assert at.site.request_count(*CREATE) == 1
     assert states(at, run) == ["intent", "unknown", "submitted"]
     assert json.loads(at.runs.script(run.id))["name"] == run.job_name
     assert run.id in run.job_name
@@ -184,7 +184,7 @@ def test_a_refusal_by_runai_is_reported_with_its_message_and_a_fix(at: SubmitSit
             at.submit(run, cluster)
     assert at.remembered(run).submission == "refused"
     assert at.there() == {}
-    assert at.site.asked(*CREATE) == 1
+    assert at.site.request_count(*CREATE) == 1
 
 
 @pytest.mark.parametrize("fault", [Fault(*CREATE, 9, status=429), Fault("POST", "/token", 99, status=503)])
@@ -218,12 +218,10 @@ def test_a_gateway_that_did_not_wait_does_not_hide_a_workload(at: SubmitSite, st
     with at.cluster() as cluster:
         done = at.submit(run, cluster)
     assert (done.submission, list(done.job_ids)) == ("submitted", at.there()[run.job_name])
-    assert at.site.asked(*CREATE) == 1
+    assert at.site.request_count(*CREATE) == 1
 
 
-def test_an_answer_that_does_not_come_is_looked_up_and_waited_for(
-    at: SubmitSite, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_answer_is_looked_up_until_it_arrives(at: SubmitSite, monkeypatch: pytest.MonkeyPatch) -> None:
     run, held = at.new(), threading.Event()
     with at.cluster() as cluster:
         cluster.project()
@@ -294,27 +292,27 @@ def test_two_programs_at_once_create_one_workload(at: SubmitSite) -> None:
             ended.append(at.submit(run, cluster))
 
     threads = [threading.Thread(target=program) for _ in range(2)]
-    for one in threads:
-        one.start()
+    for thread in threads:
+        thread.start()
     assert first.met.wait(30)
     with at.cluster() as cluster:
         assert at.reconcile(run, cluster).submission == "unknown", "the submitting program is not disturbed"
         with pytest.raises(LlmbError, match="being submitted"):
             withdraw(*at.program(), run)
     held.set()
-    for one in threads:
-        one.join()
-    assert {one.job_ids for one in ended} == {tuple(at.there()[run.job_name])}
-    assert at.site.asked(*CREATE) == 1
+    for thread in threads:
+        thread.join()
+    assert {thread.job_ids for thread in ended} == {tuple(at.there()[run.job_name])}
+    assert at.site.request_count(*CREATE) == 1
 
 
 def test_an_intent_whose_name_is_there_already_is_not_sent(at: SubmitSite) -> None:
     run = at.new()
     at.runs.save(run)
     with at.cluster() as cluster:
-        made = cluster.api.create("distributed", json.loads(at.script(run)))
-        assert at.submit(run, cluster).job_ids == (made,)
-    assert at.site.asked(*CREATE) == 1
+        text = cluster.api.create("distributed", json.loads(at.script(run)))
+        assert at.submit(run, cluster).job_ids == (text,)
+    assert at.site.request_count(*CREATE) == 1
 
 
 def test_a_workload_that_was_deleted_meanwhile_is_still_found(at: SubmitSite) -> None:
@@ -327,7 +325,7 @@ def test_a_workload_that_was_deleted_meanwhile_is_still_found(at: SubmitSite) ->
         assert cluster.cancel(identity)
         at.site.skip(3600)
         assert at.reconcile(run, cluster).job_ids == (identity,)
-        assert cluster.look([identity])[identity].state == "CANCELLED"
+        assert cluster.query_jobs([identity])[identity].state == "CANCELLED"
 
 
 def test_a_cancel_whose_answer_is_lost_is_open(at: SubmitSite) -> None:
@@ -337,8 +335,11 @@ def test_a_cancel_whose_answer_is_lost_is_open(at: SubmitSite) -> None:
         at.site.faults.append(Fault("DELETE", "", 99, lost=True))
         with pytest.raises(CancelUnconfirmedError, match="is unknown"):
             cluster.cancel(identity)
-        assert not at.site.workloads.all() or cluster.look([identity])[identity].state in ("COMPLETING", "CANCELLED")
+        assert not at.site.workloads.all() or cluster.query_jobs([identity])[identity].state in (
+            "COMPLETING",
+            "CANCELLED",
+        )
         at.site.faults.clear()
         at.site.skip(60)
-        assert cluster.look([identity])[identity].state == "CANCELLED"
+        assert cluster.query_jobs([identity])[identity].state == "CANCELLED"
         assert not cluster.cancel(identity), "the workload has already ended"

@@ -47,7 +47,7 @@ class ToyDelivery:
         tell("sbatch has answered")
         return Outcome("submitted", jobs=Jobs((self._words.strip(),)))
 
-    def look(self, *, withdraw: bool) -> Outcome:  # noqa: ARG002 - a `Delivery`'s
+    def look_up(self, *, withdraw: bool) -> Outcome:  # noqa: ARG002 - a `Delivery`'s
         """Return the job of that name."""
         jobs = find_jobs(self._session, self._spec.job_name)
         return Outcome("submitted", jobs=Jobs((jobs[0].id,))) if jobs else Outcome("withdrawn")

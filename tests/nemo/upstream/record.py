@@ -61,15 +61,15 @@ def facts(value: Any, path: str = "", seen: dict[int, str] | None = None) -> dic
             return {path: f"the same object as {seen[id(value)]}"}
         seen[id(value)] = path
         made = fiddle.get_callable(value)
-        found: dict[str, Any] = {path: f"{made.__module__}:{made.__qualname__}"} if path else {}
+        document: dict[str, Any] = {path: f"{made.__module__}:{made.__qualname__}"} if path else {}
         for name, part in fiddle.ordered_arguments(value).items():
-            found |= facts(part, f"{path}.{name}" if path else name, seen)
-        return found
+            document |= facts(part, f"{path}.{name}" if path else name, seen)
+        return document
     if isinstance(value, list) and any(isinstance(part, fiddle.Buildable) for part in value):
-        found = {path: [fiddle.get_callable(part).__name__ for part in value]}
+        document = {path: [fiddle.get_callable(part).__name__ for part in value]}
         for part in value:
-            found |= facts(part, f"{path}[{fiddle.get_callable(part).__name__}]", seen)
-        return found
+            document |= facts(part, f"{path}[{fiddle.get_callable(part).__name__}]", seen)
+        return document
     try:
         return {path: json.loads(json.dumps(value))}
     except TypeError:

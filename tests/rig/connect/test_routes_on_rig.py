@@ -172,7 +172,7 @@ def test_a_changed_key_on_the_way_stops_it_with_both_fingerprints(login: Rig, ch
     assert str(login.client.known_hosts) in caught.value.fix
 
 
-def test_the_host_key_alias_is_looked_up_in_known_hosts(login: Rig, tmp_path: Path) -> None:
+def test_known_hosts_is_searched_for_the_host_key_alias(login: Rig, tmp_path: Path) -> None:
     key = (login.directory / "ssh" / "host_ed25519.pub").read_text().split()
     (tmp_path / "known_hosts").write_text(f"cluster {key[0]} {key[1]}\n")
     config = f"Host login\nHostKeyAlias cluster\nUserKnownHostsFile {tmp_path}/none {tmp_path}/known_hosts\n"

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from llmb_tui.cluster_files.housekeeping import chosen, install_items, remove
+from llmb_tui.cluster_files.housekeeping import install_items, remove, select_items
 from tests.kit import verbs
 from tests.kit.runs import CATALOG, make_run
 from tests.rig.cluster import Rig
@@ -72,7 +72,7 @@ def test_an_image_and_a_run_are_deleted_once_nothing_needs_them(site: Site, rig:
     assert site.image.exists()
 
 
-def test_an_install_that_began_after_the_look_keeps_everything(site: Site, rig: Rig) -> None:
+def test_an_install_that_began_after_the_listing_keeps_everything(site: Site, rig: Rig) -> None:
     with rig.knob("import-s", "20"):
         run = BackgroundInstall(site.installer())
         run.until_running()
@@ -81,7 +81,7 @@ def test_an_install_that_began_after_the_look_keeps_everything(site: Site, rig: 
         assert [thing.kept.startswith("An install is in progress: image-") for thing in items] == [True] * len(items)
         rig.as_operator(f"mkdir -p {site.install}/venvs/made", check=True)
         forced = [replace(thing, kept="") for thing in install_items(session, CATALOG, (), {})[0]]
-        removal = remove(session, chosen(forced, ["venvs/made"]))
+        removal = remove(session, select_items(forced, ["venvs/made"]))
         assert "An install step is at work" in removal.kept["venvs/made"]
         run.stop.set()
         site.end_operators_processes()

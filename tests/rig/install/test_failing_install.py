@@ -104,6 +104,19 @@ def test_a_job_that_slurm_refuses_is_reported(site: Site, rig: Rig) -> None:
     assert "account" in state.fix
 
 
+def test_an_enroot_that_starts_on_nodes_only_imports_in_a_job(site: Site, rig: Rig) -> None:
+    """A directory of its configuration exists on the nodes only."""
+    conf = rig.directory / "etc" / "enroot" / "enroot.conf"
+    before = conf.read_text()
+    conf.write_text("ENROOT_RUNTIME_PATH $([ $(hostname) = login01 ] && echo /proc/no || echo /tmp/enroot-$(id -u))\n")
+    try:
+        states = site.run()
+    finally:
+        conf.write_text(before)
+    assert [state.status for state in states] == DONE
+    assert "Host: cn" in site.image.read_bytes()[:500].decode(errors="replace")
+
+
 def test_a_controller_that_is_down_is_reported(site: Site, rig: Rig) -> None:
     with enroot_on_nodes_only(rig), rig.controller_down():
         state = failed_image(site.run())

@@ -33,8 +33,8 @@ class SharedInstall:
     def __init__(self, rig: Rig, *, empty: bool = False) -> None:
         self.rig = rig
         self.install, self.precious = rig.new_dir(), rig.new_dir()
-        self.install.chmod(0o2775)
         if not empty:
+            self.install.chmod(0o2775)
             as_member(rig, f"cd {self.install} && mkdir -p images venvs .llmb-tui/steps")
         files = "for name in $(seq 20) owner job log script made traces/exit traces/answer; do echo keep >$name; done"
         line = f"cd {self.precious} && umask 007 && mkdir -p d/made traces && echo keep >d/f && {files}"
@@ -194,7 +194,7 @@ def install_check(shared: SharedInstall, *, group_writable: bool = False) -> Che
         ("mkdir images; chmod o+w images", "images: every user may write"),
         ("mkdir .llmb-tui; ln -s /tmp .llmb-tui/steps", ".llmb-tui/steps: a symbolic link"),
         ("ln -s /nowhere workloads", "workloads: a symbolic link"),
-        ("chown games .", "belongs to games"),
+        ("chmod g+w .; chown games .", "belongs to games"),
         ("mkdir venvs; chown games venvs", "venvs belongs to games"),
     ],
 )
@@ -208,6 +208,16 @@ def test_an_install_directory_that_others_can_change_fails_the_preflight(login: 
     trusted = install_check(shared, group_writable=True)
     assert trusted.status == ("ok" if "belongs" in found else "failed")
     assert found in trusted.found
+
+
+@pytest.mark.parametrize(("line", "path"), [("chmod g+w .", ""), ("mkdir -m 775 images", "/images")])
+def test_an_install_directory_that_the_group_can_change_is_a_warning(login: Rig, line: str, path: str) -> None:
+    shared = SharedInstall(login, empty=True)
+    login.as_operator(f"cd {shared.install} && {line}", check=True)
+    check = install_check(shared)
+    assert (check.status, check.found) == ("warning", f"{shared.install}{path}: the group users may write")
+    assert "can change what your jobs run" in check.fix
+    assert install_check(shared, group_writable=True).status == "ok"
 
 
 def test_links_above_the_install_directory_are_fine(login: Rig) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.catalog.load import load_presets
-from llmb_tui.cluster_files.housekeeping import chosen, install_items, remove
+from llmb_tui.cluster_files.housekeeping import install_items, remove, select_items
 from llmb_tui.launch.step_state import StepState
 from llmb_tui.launch.upstream.commits import look_for_commits
 from llmb_tui.launch.upstream.install import commits_step
@@ -136,7 +136,7 @@ def until_halfway(site: UpstreamSite, kind: str, is_halfway: Callable[[UpstreamS
     assert site.by_kind(run.join())[kind].status == "running", site.log(kind)
 
 
-def test_killed_failed_and_removed_steps_are_made_again(make_site: MakeSite, outside: Outside) -> None:
+def test_killed_failed_and_removed_steps_are_repeated(make_site: MakeSite, outside: Outside) -> None:
     """All cases use one directory, so that the earlier steps run only once."""
     site = make_site("nemotron4-340b-25.12")
     kinds = list(site.steps())
@@ -169,7 +169,7 @@ def what_is_removed_is_made_anew(site: UpstreamSite) -> None:
     environment, repository = f"venvs/{site.name}", site.paths.repository.removeprefix(f"{site.install}/")
     assert (things[environment], things[repository]) == ("environment", "repository")
     assert "image" in things.values()
-    assert remove(site.session(), chosen(items, [environment, repository])).kept == {}
+    assert remove(site.session(), select_items(items, [environment, repository])).kept == {}
     assert not Path(site.paths.repository).exists()
     assert not Path(site.paths.environment).exists()
     assert not_done(site.run()) == {}, site.log("setup")

@@ -42,7 +42,7 @@ def in_state(site: Site, job_id: str, condition: Callable[[Job], object]) -> Job
     jobs: list[Job] = []
 
     def fits() -> bool:
-        jobs[:] = site.session.look([job_id]).values()
+        jobs[:] = site.session.query_jobs([job_id]).values()
         return bool(jobs) and bool(condition(jobs[0]))
 
     until(fits, f"job {job_id} is as expected")
@@ -58,7 +58,7 @@ def test_one_query_returns_jobs_in_every_state(site: Site) -> None:
     fails = submitted(site, "-p", "cpu", "-J", "fails", script="#!/bin/sh\nexit 3\n")
     in_state(site, fails, lambda job: job.finished)
     in_state(site, waits, lambda job: job.starts_at)
-    jobs = site.session.look([runs, waits, held_job, after, fails, "999999"])
+    jobs = site.session.query_jobs([runs, waits, held_job, after, fails, "999999"])
     assert jobs.keys() == {runs, waits, held_job, after, fails}
     assert (jobs[runs].name, jobs[runs].nodes, jobs[runs].node_list) == ("grö ße|with pipe", 4, "cn[001-004]")
     assert (jobs[waits].state, jobs[waits].reason) == ("PENDING", "Resources")
@@ -137,7 +137,7 @@ def test_a_job_of_another_user_is_not_cancelled(site: Site) -> None:
     assert "another user" in caught.value.fix
     assert job_id in site.rig.squeue()
     # The queue lists only the operator's own jobs; accounting may already have the other user's job.
-    assert all("queue no longer has it" in job.reason for job in site.session.look([job_id]).values())
+    assert all("queue no longer has it" in job.reason for job in site.session.query_jobs([job_id]).values())
 
 
 def test_jobs_are_found_by_name_after_their_end_too(site: Site) -> None:
@@ -150,20 +150,20 @@ def test_jobs_are_found_by_name_after_their_end_too(site: Site) -> None:
 
 
 def test_a_hanging_controller_costs_one_timeout_and_changes_no_job(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    looks, look = list[Sequence[str]](), site.session.look
+    looks, look = list[Sequence[str]](), site.session.query_jobs
 
     def counted(job_ids: Sequence[str]) -> dict[str, Job]:
         looks.append(job_ids)
         return look(job_ids)
 
-    monkeypatch.setattr(site.session, "look", counted)
+    monkeypatch.setattr(site.session, "query_jobs", counted)
     with recorded_calls(site.rig, "squeue", "sacct", "scontrol", "sinfo") as calls:
         watched = site.watch("echo begins; sleep 600")
         watched.running()
         with site.rig.controller_hung():
             state_count = len(watched.states)
             with pytest.raises(SlurmError) as caught:
-                site.session.look([watched.job_id, "999999"])
+                site.session.query_jobs([watched.job_id, "999999"])
             state = watched.wait_for(lambda state: state.slurm_note, after=state_count)
         commands = calls()
     assert "timed out" in caught.value.why
@@ -182,10 +182,10 @@ def test_the_queue_works_without_its_database(site: Site) -> None:
     in_state(site, runs, lambda job: job.state == "RUNNING")
     in_state(site, ended_job, lambda job: job.finished)
     with site.rig.database_down():
-        jobs = site.session.look([runs, ended_job])
+        jobs = site.session.query_jobs([runs, ended_job])
         assert (jobs[runs].state, jobs[ended_job].state, jobs[ended_job].exit_code) == ("RUNNING", "FAILED", "4:0")
         with pytest.raises(SlurmError, match="sacct"):
-            site.session.look([runs, "999999"])
+            site.session.query_jobs([runs, "999999"])
 
 
 def test_hung_accounting_is_distinguished_from_the_controller_and_delays_no_run(
@@ -199,7 +199,7 @@ def test_hung_accounting_is_distinguished_from_the_controller_and_delays_no_run(
     with site.rig.database_hung():
         assert [job.id for job in find_jobs(site.session, "queued")] == [queued]
         for ask in (
-            lambda: site.session.look([queued, "999999"]),
+            lambda: site.session.query_jobs([queued, "999999"]),
             lambda: find_jobs(site.session, "nosuchname"),
             lambda: own_jobs(site.session, time.time() - 60.0),
         ):
@@ -233,7 +233,7 @@ def test_a_cluster_without_accounting(site_without_accounting: Site) -> None:
     job_id = submitted(site, "-J", "quiet", script="#!/bin/sh\nexit 4\n")
     job = in_state(site, job_id, lambda job: job.finished)
     assert (job.state, job.exit_code) == ("FAILED", "4:0")
-    assert site.session.look([job_id, "999999"]).keys() == {job_id}
+    assert site.session.query_jobs([job_id, "999999"]).keys() == {job_id}
     assert job_id in [job.id for job in find_jobs(site.session, "quiet")]
 
 

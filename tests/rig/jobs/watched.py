@@ -15,7 +15,7 @@ from llmb_tui.watch.job_poller import JobPoller
 from llmb_tui.watch.monitor import Monitor
 from llmb_tui.watch.state import RunState
 from tests.kit.runs import NEMOTRON, direct_spec, intended_run, request_for
-from tests.kit.watching import Watching
+from tests.kit.watching import BackgroundWatch
 from tests.rig.cluster import Rig
 
 SCRIPT = """\
@@ -27,7 +27,7 @@ srun --output {folder}/log-{name}_%j_${{SLURM_RESTART_COUNT:-0}}.out --kill-on-b
 """
 
 
-class WatchedRun(Watching):
+class WatchedRun(BackgroundWatch):
     """A watched run with the poller of its job."""
 
     def __init__(self, monitor: Monitor, poller: JobPoller, job_id: str) -> None:

@@ -75,7 +75,7 @@ def find_on(services: Services, profile: SlurmProfile) -> LlmbInventory:
 def test_the_directory_of_the_profile_is_recognised(services: Services, profile: SlurmProfile) -> None:
     inventory = find_on(services, profile)
     install = inventory.installs[0]
-    assert (inventory.troubles, install.path) == ((), profile.install_dir)
+    assert (inventory.errors, install.path) == ((), profile.install_dir)
     assert (install.release, install.images, install.venvs) == ("25.12", ("nvidia+nemo+25.07.01.sqsh",), ("venv_1",))
     assert SECRET not in repr(inventory)
 
@@ -92,7 +92,7 @@ def test_installs_of_the_login_shell_and_folders_of_that_name_are_recognised(rig
         inventory = find_on(services, replace(rig.profile(), install_dir=""))
     finally:
         bashrc.write_text(before)
-    assert inventory.troubles == ()
+    assert inventory.errors == ()
     assert [install.path for install in inventory.installs] == [
         str(installation.root) for installation in (first, second, inside)
     ]
@@ -108,7 +108,7 @@ def test_a_result_that_is_found_twice_counts_once(rig: Rig, services: Services, 
 
 def test_a_cluster_without_an_installation_lists_none(rig: Rig, services: Services) -> None:
     inventory = find_on(services, rig.profile(install_dir=str(rig.new_dir())))
-    assert (inventory.installs, inventory.troubles) == ((), ())
+    assert (inventory.installs, inventory.errors) == ((), ())
 
 
 def test_an_unusable_value_is_reported_and_changes_no_file(
@@ -116,14 +116,14 @@ def test_an_unusable_value_is_reported_and_changes_no_file(
 ) -> None:
     installation.write("cluster_config.yaml", f"schema_version: 3\nenvironment: {{HF_TOKEN: {SECRET}}}\n")
     before = installation.sh(f"find {installation.root} -printf '%p %T@\\n' | sort")
-    (error,) = find_on(services, profile).troubles
+    (error,) = find_on(services, profile).errors
     assert "knows versions 1 and 2" in error.why
     report = verb("doctor", "rig")
     (check,) = [check for check in report["checks"] if check["id"] == "llmb-run"]
     assert (check["status"], SECRET in json.dumps(report)) == ("warning", False)
     assert "knows versions 1 and 2" in check["found"]
     installation.sh(f"chmod 000 {installation.root}/cluster_config.yaml")
-    assert find_on(services, profile).troubles[0].why == "You do not have the permission to read it."
+    assert find_on(services, profile).errors[0].why == "You do not have the permission to read it."
     installation.sh(f"chmod 644 {installation.root}/cluster_config.yaml")
     assert installation.sh(f"find {installation.root} -printf '%p %T@\\n' | sort") == before
 

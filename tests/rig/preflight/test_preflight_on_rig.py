@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -251,6 +252,26 @@ def test_a_slurm_without_pyxis(rig: Rig, look: Look) -> None:
     assert (check.status, check.found) == ("failed", "srun does not have --container-image")
 
 
+def test_a_pyxis_that_was_built_for_another_slurm(rig: Rig, look: Look, tmp_path: Path) -> None:
+    source, plugin = tmp_path / "spank_pyxis.c", rig.directory / "knobs" / "lib" / "spank_pyxis.so"
+    number = "#undef SLURM_VERSION_NUMBER\n#define SLURM_VERSION_NUMBER 0x150808\n"
+    source.write_text(f"#include <slurm/spank.h>\n{number}SPANK_PLUGIN(pyxis, 1);\n")
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", str(plugin), str(source)], check=True)
+    plugstack = rig.directory / "etc" / "slurm" / "plugstack.conf"
+    before = plugstack.read_text()
+    try:
+        plugstack.write_text(f"required {plugin}\n")
+        checks = look()
+    finally:
+        plugstack.write_text(before)
+    words = f"plugin_load_from_file: Incompatible Slurm plugin {plugin} version (21.08.8)"
+    for name in ("pyxis", "pmix"):
+        assert (checks[name].status, checks[name].found) == ("failed", words)
+        assert "has to be built for Slurm 22.05.8" in checks[name].fix
+    assert checks["trial"].status == "warning"
+    assert "has to be built for Slurm 22.05.8" in checks["trial"].fix
+
+
 def test_a_login_node_without_enroot_imports_in_a_job(rig: Rig, look: Look, unused_port: int) -> None:
     enroot = next(path for path in rig.directory.glob("bin/enroot"))
     aside = enroot.with_name("aside")
@@ -262,23 +283,6 @@ def test_a_login_node_without_enroot_imports_in_a_job(rig: Rig, look: Look, unus
     assert (checks["enroot"].status, "in partition cpu" in checks["enroot"].fix) == ("warning", True)
     assert checks["registry"].status == "warning"
     assert "enroot-space" not in checks
-
-
-def test_settings_of_enroot_are_shown_as_enroot_reads_them(rig: Rig, look: Look) -> None:
-    folder = rig.directory / "etc" / "enroot"
-    conf = folder / "enroot.conf"
-    before = conf.read_text()
-    conf.write_text("#ENROOT_DATA_PATH /no\nENROOT_TEMP_PATH   ${HOME}/tmp/$(id -u)\nENROOT_REMAP_ROOT=no\n")
-    (folder / "hooks.d").rename(folder / "aside")
-    try:
-        checks = look()
-    finally:
-        conf.write_text(before)
-        (folder / "aside").rename(folder / "hooks.d")
-    assert checks["enroot"].found == "enroot 3.5.0; TEMP_PATH /home/operator/tmp/4100; REMAP_ROOT no"
-    settings = checks["enroot-settings"]
-    lacking = "no hook 50-slurm-pytorch.sh, no ENROOT_REMAP_ROOT, no ENROOT_ROOTFS_WRITABLE"
-    assert (settings.status, settings.found) == ("warning", f"{lacking} in {folder} of the login node")
 
 
 def test_a_directory_of_another_user(rig: Rig, look: Look) -> None:

@@ -49,14 +49,14 @@ def test_installing_does_nothing_if_no_package_is_missing(login: Rig) -> None:
 
 
 def test_blocks_do_not_overlap(login: Rig) -> None:
-    other = Block()
+    block = Block()
     try:
-        assert other.number != login.block.number
-        assert other.port() not in login.servers.ports.values()
-        assert other.directory.is_dir()
-        mark = make_mark(other.directory)
+        assert block.number != login.block.number
+        assert block.port() not in login.servers.ports.values()
+        assert block.directory.is_dir()
+        mark = make_mark(block.directory)
     finally:
-        other.release()
+        block.release()
     assert not mark.exists()
 
 

@@ -45,7 +45,7 @@ def test_squeue_times_out_with_slurms_message_when_the_controller_hangs(rig: Rig
     assert rig.as_operator("squeue").returncode == 0
 
 
-def test_a_controller_that_is_down_comes_back_with_its_jobs(rig: Rig) -> None:
+def test_a_restarted_controller_knows_its_jobs(rig: Rig) -> None:
     job = rig.as_operator("sbatch --parsable --hold --wrap true", check=True).stdout.strip()
     with rig.controller_down():
         output = rig.as_operator(["squeue"]).stderr

@@ -91,15 +91,15 @@ def test_the_laptop_dies_at_any_step(trial: Trial, tmp_path: Path) -> None:
 
 @by_each("times", ("direct", 6), ("batch", 2), ("nemo_run", 1))
 def test_two_laptops_submit_the_same_run(trial: Trial, times: int, tmp_path: Path) -> None:
-    other = Laptop(tmp_path / "other")
+    laptop = Laptop(tmp_path / "other")
     for _ in range(times * TIMES):
         run = trial.new()
         with trial.session() as first_session, trial.session() as second_session:
-            thread = threading.Thread(target=trial.submit, args=(second_session, run), kwargs={"laptop": other})
+            thread = threading.Thread(target=trial.submit, args=(second_session, run), kwargs={"laptop": laptop})
             thread.start()
             trial.submit(first_session, run)
             thread.join()
-        assert other.runs.load(run.id).job_ids == trial.remembered(run).job_ids
+        assert laptop.runs.load(run.id).job_ids == trial.remembered(run).job_ids
     trial.settle()
     assert set(trial.tally.ended) == {"submitted"}
 
@@ -107,19 +107,19 @@ def test_two_laptops_submit_the_same_run(trial: Trial, times: int, tmp_path: Pat
 @by_each("times pause_s", ("direct", 12, 0.05), ("batch", 6, 0.13))
 def test_one_laptop_reconciles_while_another_submits(trial: Trial, times: int, pause_s: float, tmp_path: Path) -> None:
     """The first to arrive decides, and both know the result. Each attempt asks a little later."""
-    other = Laptop(tmp_path / "other")
+    laptop = Laptop(tmp_path / "other")
     for number in range(times):
         run = trial.new()
-        other.runs.save(replace(run, submission="unknown"))
+        laptop.runs.save(replace(run, submission="unknown"))
         with trial.session() as session:
             session.connect()
             thread = trial.submit_in_background(run)
             until(trial.traces(run).exists, "the submission is in preparation")
             threading.Event().wait(number * pause_s)
-            answer = trial.reconcile(session, run, laptop=other)
+            answer = trial.reconcile(session, run, laptop=laptop)
             thread.join()
             if answer.submission == "unknown":
-                answer = trial.reconcile(session, run, laptop=other)
+                answer = trial.reconcile(session, run, laptop=laptop)
         stored = trial.remembered(run)
         assert (answer.submission, answer.job_ids) == (stored.submission, stored.job_ids)
     trial.settle()

@@ -123,14 +123,14 @@ def test_a_manual_job_that_cannot_be_distinguished_leaves_the_run_unknown(batch:
     with LaunchHold(batch.rig, "after") as hold:
         thread = batch.submit_in_background(run)
         hold.wait()
-        other = launch_manually(batch, NAME, spec_of(run).root)
+        text = launch_manually(batch, NAME, spec_of(run).root)
         kill(batch, run, WITH_ALL)
     thread.join()
     (job,) = batch.intents.jobs([run])[run.id]
     with batch.session() as session:
         stored = batch.reconcile(session, run)
         assert stored.submission == "unknown"
-        assert f"Jobs {job} and {other} appeared while launch.sh was active" in stored.note
+        assert f"Jobs {job} and {text} appeared while launch.sh was active" in stored.note
         # The user can cancel and wait, or ask again; nothing is ever launched again.
         assert batch.submit(session, run).submission == "unknown"
     assert len(batch.intents.jobs([run])[run.id]) == 1

@@ -13,7 +13,7 @@ from textual.app import App
 from llmb_tui.cluster.prompter import NonInteractivePrompter
 from llmb_tui.services import Services
 from llmb_tui.ui.screens.results import ResultsScreen
-from tests.kit.history import Past, remember, weeks
+from tests.kit.history import PastRun, remember, weeks
 from tests.ui.run.conftest import Host, LocalServices
 
 NOW = 1_763_800_000.0
@@ -41,7 +41,7 @@ def _utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def open_results(history: Path, tmp_path: Path) -> Callable[..., tuple[App[None], Services]]:
     """Function that makes an app with the results of twelve weeks, or of the given runs, and its services."""
 
-    def make(past: Iterable[Past] | None = None) -> tuple[App[Any], Services]:
+    def make(past: Iterable[PastRun] | None = None) -> tuple[App[Any], Services]:
         root = history
         if past is not None:
             root = tmp_path
@@ -52,7 +52,7 @@ def open_results(history: Path, tmp_path: Path) -> Callable[..., tuple[App[None]
     return make
 
 
-def _remember(root: Path, past: Iterable[Past]) -> None:
+def _remember(root: Path, past: Iterable[PastRun]) -> None:
     runs = LocalServices(root).runs
     for one in past:
         remember(runs, one, NOW)

@@ -19,7 +19,7 @@ from llmb_tui.ui.dialogs import ExportDialog, Failure, InputDialog
 from llmb_tui.ui.screens.report import ReportScreen
 from llmb_tui.ui.screens.result_view import ResultView, save_charts
 from llmb_tui.ui.screens.results import ResultsScreen
-from tests.kit.history import Past
+from tests.kit.history import PastRun
 from tests.kit.pilot import SIZE, actions, on_screen, on_top, text_of, until
 from tests.kit.runs import NEMOTRON
 from tests.ui.results.test_results_screen import cells, read
@@ -53,16 +53,16 @@ async def test_marked_groups_are_shown_side_by_side_with_reasons_against_the_com
         await on_top(pilot, ResultView)
         await until(pilot, lambda: "2 side by side" in text_of(app, "#view-head"), "the comparison")
         await until(pilot, lambda: "The models differ" in on_screen(app), "the refusal")
-        said = on_screen(app)
-        assert "3 of 3 count" in said
-        assert "loss" in said
+        text = on_screen(app)
+        assert "3 of 3 count" in text
+        assert "loss" in text
         await pilot.press("q")
         assert isinstance(app.screen, ResultsScreen)
         assert [row[0] for row in cells(app)][:3] == ["x", "", "x"]
 
 
 async def test_two_runs_of_one_configuration_are_compared(open_results: OpenResults) -> None:
-    app, _ = open_results([Past("aaa1", NEMOTRON, 3, 2.0), Past("aaa2", NEMOTRON, 2, 2.004)])
+    app, _ = open_results([PastRun("aaa1", NEMOTRON, 3, 2.0), PastRun("aaa2", NEMOTRON, 2, 2.004)])
     async with app.run_test(size=(120, 50)) as pilot:
         await until(pilot, lambda: bool(cells(app)) and cells(app)[0][3:5] == ["2", "2.002"], "the runs")
         await pilot.press("enter")
@@ -94,7 +94,7 @@ async def test_scaling_draws_its_charts_and_writes_them_as_svg(open_results: Ope
 
 
 async def test_without_a_curve_the_view_lists_the_runs_that_are_needed(open_results: OpenResults) -> None:
-    app, _ = open_results([Past("aaa1", NEMOTRON, 3, 2.0)])
+    app, _ = open_results([PastRun("aaa1", NEMOTRON, 3, 2.0)])
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: bool(cells(app)) and cells(app)[0][4] == "2", "the run")
         await pilot.press("s")
@@ -106,7 +106,7 @@ async def test_without_a_curve_the_view_lists_the_runs_that_are_needed(open_resu
 
 async def test_suspected_nodes_are_copied(open_results: OpenResults) -> None:
     slow = [
-        Past(
+        PastRun(
             f"n{index:02}",
             NEMOTRON,
             40 - index,
@@ -183,7 +183,7 @@ async def test_a_missing_directory_is_reported_in_a_dialog(open_results: OpenRes
 
 
 async def test_the_report_has_the_marked_runs_or_those_of_the_row(open_results: OpenResults) -> None:
-    app, _ = open_results([Past("aaa1", NEMOTRON, 3, 2.0), Past("aaa2", NEMOTRON, 2, 2.01)])
+    app, _ = open_results([PastRun("aaa1", NEMOTRON, 3, 2.0), PastRun("aaa2", NEMOTRON, 2, 2.01)])
     async with app.run_test(size=(120, 50)) as pilot:
         await until(pilot, lambda: bool(cells(app)) and cells(app)[0][3] == "2", "the runs")
         await pilot.press("r")
@@ -244,7 +244,7 @@ async def test_the_heading_shows_that_an_answer_is_being_made(open_results: Open
 
 
 async def test_an_export_reports_written_and_missing_files(open_results: OpenResults, tmp_path: Path) -> None:
-    app, _ = open_results([Past("aaa1", NEMOTRON, 3, 2.0), Past("aaa2", NEMOTRON, 2, 2.01)])
+    app, _ = open_results([PastRun("aaa1", NEMOTRON, 3, 2.0), PastRun("aaa2", NEMOTRON, 2, 2.01)])
     file = tmp_path / "out" / "evidence.tar.zst"
     file.parent.mkdir()
     async with app.run_test(size=SIZE) as pilot:
@@ -269,7 +269,7 @@ async def test_an_export_reports_written_and_missing_files(open_results: OpenRes
 async def test_an_export_continues_and_is_reported_after_the_view_is_closed(
     open_results: OpenResults, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: bool
 ) -> None:
-    app, _ = open_results([Past("aaa1", NEMOTRON, 3, 2.0)])
+    app, _ = open_results([PastRun("aaa1", NEMOTRON, 3, 2.0)])
     messages: list[str] = []
     app.notify = lambda message, **_: messages.append(message)  # type: ignore[method-assign]
     file, go, export = tmp_path / "evidence.tar.zst", threading.Event(), Exporter.export
@@ -322,7 +322,7 @@ async def test_an_export_into_the_home_of_an_unknown_user_is_refused(
 ) -> None:
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    app, _ = open_results([Past("aaa1", NEMOTRON, 3, 2.0)])
+    app, _ = open_results([PastRun("aaa1", NEMOTRON, 3, 2.0)])
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: len(cells(app)) == 1, "the run")
         await pilot.press("e")

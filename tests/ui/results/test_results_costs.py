@@ -12,7 +12,7 @@ from textual.app import App
 from llmb_tui import history
 from llmb_tui.ui.screens import results
 from llmb_tui.watch import run_records
-from tests.kit.history import Past
+from tests.kit.history import PastRun
 from tests.kit.pilot import SIZE, on_top, text_of, until
 from tests.kit.runs import NEMOTRON
 from tests.ui.results.test_results_screen import cells
@@ -32,7 +32,7 @@ def count(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 
 async def test_each_run_is_read_once_and_a_key_reads_nothing(open_results: OpenResults, count: Counter[str]) -> None:
-    past = [Past(f"a{index:03}", NEMOTRON, index, 2.0 + index % 3 / 100) for index in range(_RUNS)]
+    past = [PastRun(f"a{index:03}", NEMOTRON, index, 2.0 + index % 3 / 100) for index in range(_RUNS)]
     app, services = open_results(past)
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: bool(cells(app)) and cells(app)[0][3] == f"{_RUNS}", "all figures")

@@ -19,7 +19,7 @@ from llmb_tui.ui.screens.run import RunScreen
 from llmb_tui.ui.widgets.chart_view import ChartView
 from llmb_tui.ui.widgets.keyed_table import KeyedTable, Rows, fit_columns
 from llmb_tui.ui.widgets.result_texts import ResultQuery, result_columns, result_list
-from tests.kit.history import Past, remember
+from tests.kit.history import PastRun, remember
 from tests.kit.pilot import SIZE, on_screen, on_top, text_of, until
 from tests.kit.runs import NEMOTRON
 from tests.ui.results.conftest import NOW
@@ -44,7 +44,7 @@ def test_a_narrow_terminal_has_room_for_the_longest_verdict() -> None:
 
 
 def test_only_changed_runs_get_a_new_row(open_results: OpenResults) -> None:
-    _, services = open_results([Past("aaa1", NEMOTRON, 3, 2.0), Past("aaa2", NEMOTRON, 2, 2.0)])
+    _, services = open_results([PastRun("aaa1", NEMOTRON, 3, 2.0), PastRun("aaa2", NEMOTRON, 2, 2.0)])
     results = tuple(services.history.result(run.id) for run in services.runs.all())
     query = ResultQuery(results, {}, "none", "", None, lambda: NOW, 120, Rows())
     first = result_list(query).rows
@@ -180,7 +180,7 @@ async def test_marks_stay_on_their_rows_in_each_grouping(open_results: OpenResul
 
 
 async def test_a_note_of_another_program_is_found_and_shown(open_results: OpenResults) -> None:
-    app, services = open_results([Past("aaa1", NEMOTRON, 3, 2.0), Past("aaa2", NEMOTRON, 2, 2.0)])
+    app, services = open_results([PastRun("aaa1", NEMOTRON, 3, 2.0), PastRun("aaa2", NEMOTRON, 2, 2.0)])
     services.notes.change("aaa1", "[/x] before the driver", ["driver-560"])
     async with app.run_test(size=SIZE) as pilot:
         await listed(pilot, 1)
@@ -190,10 +190,10 @@ async def test_a_note_of_another_program_is_found_and_shown(open_results: OpenRe
 
 
 async def test_a_run_that_ends_while_the_list_is_open_joins_its_group(open_results: OpenResults) -> None:
-    app, services = open_results([Past("aaa1", NEMOTRON, 3, 2.0)])
+    app, services = open_results([PastRun("aaa1", NEMOTRON, 3, 2.0)])
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: bool(cells(app)) and cells(app)[0][3:5] == ["1", "2"], "the first")
-        remember(services.runs, Past("aaa2", NEMOTRON, 1, 2.2), NOW)
+        remember(services.runs, PastRun("aaa2", NEMOTRON, 1, 2.2), NOW)
         await until(pilot, lambda: cells(app)[0][3:5] == ["2", "2.1"], "both runs")
 
 
@@ -212,7 +212,7 @@ async def test_a_simulated_cluster_has_a_notice_in_the_list_and_its_views(open_r
 
 
 async def test_an_unreadable_run_is_reported(open_results: OpenResults) -> None:
-    app, services = open_results([Past("aaa1", NEMOTRON, 3, 2.0), Past("aaa2", NEMOTRON, 2, 2.0)])
+    app, services = open_results([PastRun("aaa1", NEMOTRON, 3, 2.0), PastRun("aaa2", NEMOTRON, 2, 2.0)])
     (services.runs.folder("aaa2") / "run.json").write_text("{")
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: "! 1 run file could not be read" in text_of(app, "#list-status"), "the words")

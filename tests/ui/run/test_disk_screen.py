@@ -48,8 +48,8 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def queue(install: Path, job_id: str) -> None:
     """Set the output of Slurm's queue: one waiting job, or none."""
-    said = "\x1f".join((job_id, *CELLS, "")) if job_id else ""
-    (install.parent / "bin" / "squeue").write_text(f"#!/bin/sh\necho '{said}'\n")
+    text = "\x1f".join((job_id, *CELLS, "")) if job_id else ""
+    (install.parent / "bin" / "squeue").write_text(f"#!/bin/sh\necho '{text}'\n")
 
 
 @pytest.fixture
@@ -141,13 +141,13 @@ async def test_a_cluster_error_shows_its_reason_and_remedy(
 async def test_a_removal_without_marks_does_not_stop_the_reading(
     open_disk: OpenDisk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    go, measured = threading.Event(), housekeeping.measured
+    go, measure = threading.Event(), housekeeping.measure_items
 
     def slow(*args: Any) -> Any:
         go.wait(60)
-        return measured(*args)
+        return measure(*args)
 
-    monkeypatch.setattr(housekeeping, "measured", slow)
+    monkeypatch.setattr(housekeeping, "measure_items", slow)
     app, _ = open_disk()
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: "Querying eos" in text_of(app, "#list-status"), "the query")

@@ -137,6 +137,21 @@ async def test_a_narrow_terminal_shows_every_row_whole(open_jobs: OpenJobs) -> N
         assert sum(column.get_render_width(table) for column in table.ordered_columns) <= table.size.width
 
 
+async def test_a_row_turns_when_the_log_has_an_error_that_ends_the_run(open_jobs: OpenJobs) -> None:
+    app, services = open_jobs(("aaa1",))
+    log = services.runs.folder("aaa1") / "log"
+    async with app.run_test(size=SIZE) as pilot:
+        await listed(pilot, app, 1)
+        assert cells(app)[0][1] == "● measuring"
+        with log.open("a") as file:
+            file.write("[rank3]: ValueError: first of all\nsrun: error: cn014: task 3: Exited with exit code 1\n")
+        await until(pilot, lambda: cells(app)[0][1] == "✗ failing", "the error")
+        with log.open("a") as file:
+            file.write(f"{log_line(31, 2.1)}\n")
+        await until(pilot, lambda: cells(app)[0][1] == "● measuring", "the next step, after which no error counts")
+        assert services.feed.record("aaa1").state.stage == "measuring"
+
+
 async def test_an_empty_list_explains_how_to_submit_a_run(open_jobs: OpenJobs) -> None:
     app, _ = open_jobs(runs=())
     async with app.run_test(size=(80, 24)) as pilot:
@@ -149,12 +164,12 @@ async def test_the_cursor_stays_on_its_run_when_rows_change_and_come(open_jobs: 
         await listed(pilot, app, 6)
         table = app.screen.query_one(JobTable)
         await pilot.press("down")
-        assert table.chosen == "aaa2"
+        assert table.cursor_key == "aaa2"
         (services.runs.folder("aaa2") / "log").write_text(log_text(7))
         services.runs.save(make_run("aaa0", created_at=2e9))
         await until(pilot, lambda: len(cells(app)) == 7, "the new row")
         await until(pilot, lambda: cells(app)[2][5] == "7/50", "the steps of the queued run")
-        assert table.chosen == "aaa2"
+        assert table.cursor_key == "aaa2"
         assert table.cursor_row == 2
 
 
@@ -168,7 +183,7 @@ async def test_enter_opens_the_run_and_coming_back_finds_the_cursor(open_jobs: O
         assert app.screen.training_run.id == "aaa3"  # type: ignore[attr-defined]
         await pilot.press("q")
         await on_top(pilot, JobsScreen)
-        assert app.screen.query_one(JobTable).chosen == "aaa3"
+        assert app.screen.query_one(JobTable).cursor_key == "aaa3"
 
 
 async def test_a_run_removed_while_the_list_was_covered_leaves_the_list(open_jobs: OpenJobs) -> None:
@@ -184,7 +199,7 @@ async def test_a_run_removed_while_the_list_was_covered_leaves_the_list(open_job
         assert text_of(app, "#list-head").startswith("Runs   3 active · 2 finished")
 
 
-async def test_after_a_failed_first_look_only_removed_runs_leave_the_list(open_jobs: OpenJobs) -> None:
+async def test_after_a_failed_first_poll_only_removed_runs_leave_the_list(open_jobs: OpenJobs) -> None:
     app, services = open_jobs()
     folder = services.runs.directory
     async with app.run_test(size=SIZE) as pilot:
@@ -287,8 +302,8 @@ async def test_all_confirmed_runs_are_cancelled_after_the_list_is_closed(
         await on_top(pilot, JobsScreen)
         await pilot.press("c")
         assert isinstance(app.screen, JobsScreen)
-        told = [note.message for note in app._notifications]
-        assert told == ["The confirmed runs are being cancelled."]
+        texts = [note.message for note in app._notifications]
+        assert texts == ["The confirmed runs are being cancelled."]
         await pilot.press("q")
         await until(pilot, lambda: not isinstance(app.screen, JobsScreen), "the list is left")
         left.set()
@@ -357,7 +372,9 @@ async def test_one_query_for_a_cluster_updates_the_stored_job_states(
 
     app, services = open_jobs(("aaa1", "aaa2", "aaa3"))
     monkeypatch.setattr(
-        services.clusters, "poller", cache(lambda _name: JobPoller(cast("SlurmCluster", SimpleNamespace(look=look))))
+        services.clusters,
+        "poller",
+        cache(lambda _name: JobPoller(cast("SlurmCluster", SimpleNamespace(query_jobs=look)))),
     )
     async with app.run_test(size=SIZE) as pilot:
         await listed(pilot, app, 3)
@@ -371,7 +388,7 @@ async def test_a_cluster_that_does_not_answer_is_named_and_changes_nothing(open_
     app, services = open_jobs()
     async with app.run_test(size=SIZE) as pilot:
         await listed(pilot, app, 6)
-        await until(pilot, lambda: "eos could not be asked" in text_of(app, "#list-status"), "the note")
+        await until(pilot, lambda: "Jobs on eos could not be read" in text_of(app, "#list-status"), "the note")
         assert services.runs.load("aaa2").job_state == "PENDING"
 
 
@@ -405,8 +422,8 @@ async def test_failed_cancels_are_reported_in_one_error(open_jobs: OpenJobs, mon
         await on_top(pilot, ConfirmDialog)
         await pilot.press("y")
         await on_top(pilot, Failure)
-        said = on_screen(app)
-        assert all(f"{run_id} is not yours." in said for run_id in ("aaa1", "aaa2"))
+        text = on_screen(app)
+        assert all(f"{run_id} is not yours." in text for run_id in ("aaa1", "aaa2"))
         await pilot.press("escape")
         await on_top(pilot, JobsScreen)
         assert not app._notifications

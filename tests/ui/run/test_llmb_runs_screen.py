@@ -142,8 +142,8 @@ async def test_a_cluster_that_does_not_answer_is_reported_and_queried_again_by_a
 async def test_the_user_chooses_among_several_clusters(opened: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     app, services, cluster = opened
     eos = services.clusters.profiles()[0]
-    other = SlurmProfile("dgx", "dgx-login", "a", "b", "/l")
-    monkeypatch.setattr(services.clusters, "profiles", lambda: (other, eos))
+    profile = SlurmProfile("dgx", "dgx-login", "a", "b", "/l")
+    monkeypatch.setattr(services.clusters, "profiles", lambda: (profile, eos))
     async with app.run_test(size=SIZE) as pilot:
         await others(pilot, app)
         assert cluster.asked == ["eos"]

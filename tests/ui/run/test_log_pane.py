@@ -362,9 +362,9 @@ async def test_a_selection_is_read_from_the_log(log: Path) -> None:
 
 
 async def test_a_selection_in_one_log_is_not_copied_from_another_log(log: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    append(other, "a\nb\n")
-    app = PaneApp(log, other)
+    path = tmp_path / "other"
+    append(path, "a\nb\n")
+    app = PaneApp(log, path)
     async with app.run_test(size=(60, 12)) as pilot:
         await ready(pilot, app, 100)
         await until(pilot, lambda: app.pane.check_action("next_log", ()), "the other log")

@@ -86,7 +86,7 @@ def test_jobs(size: tuple[int, int], snap_compare: Compare, open_jobs: Callable[
         for row, steps in ((0, "31/50"), (2, "50/50"), (3, "3/50"), (4, "10/50")):
             cells = partial(table.get_row_at, row)
             await until(pilot, lambda: steps in [str(cell).strip() for cell in cells()], "the steps")  # noqa: B023
-        await until(pilot, lambda: "could not be asked" in text_of(app, "#list-status"), "the cluster's answer")
+        await until(pilot, lambda: "could not be read" in text_of(app, "#list-status"), "the cluster's answer")
         await pilot.press("space")
         peek = app.screen.query_one("#jobs-peek")
         await until(pilot, lambda: "30/49" in str(peek.render()), "the last lines")

@@ -159,7 +159,10 @@ class Failing:
             LlmbError("No route to eos-login.", "[/x] timed out.", "Check the VPN."),
             ("No route", "[/x] timed out", "VPN"),
         ),
-        (ZeroDivisionError("[/x]"), ("Watching stopped: internal error.", "ZeroDivisionError, at ", "Try again")),
+        (
+            ZeroDivisionError("[/x]"),
+            ("BackgroundWatch stopped: internal error.", "ZeroDivisionError, at ", "Try again"),
+        ),
     ],
 )
 async def test_a_monitor_error_is_shown_and_watching_can_be_tried_again(

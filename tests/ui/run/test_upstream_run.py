@@ -36,10 +36,10 @@ WATCHED, OTHER = Job("101", "pretrain", "RUNNING", nodes=1, elapsed_s=62.0), Job
 def upstream_run(run: Run, selection: Selection, **changes: Any) -> Run:
     """The run, submitted by NVIDIA's scripts."""
     catalog = load_presets()
-    made = plan(catalog, selection)
-    spec = upstream_spec(RunRequest(catalog.recipe(selection.workload, selection.release), made, EOS), run.id)
+    run_plan = plan(catalog, selection)
+    spec = upstream_spec(RunRequest(catalog.recipe(selection.workload, selection.release), run_plan, EOS), run.id)
     jobs = {"job_ids": ("102", "101"), "job_state": None, "log": JobLog(f"{TASK}/log-x_%j_%r.out")}
-    return replace(run, plan=made, spec=spec, procedure="upstream", **(jobs | changes))
+    return replace(run, plan=run_plan, spec=spec, procedure="upstream", **(jobs | changes))
 
 
 @pytest.fixture
@@ -67,9 +67,9 @@ async def test_the_header_names_procedure_jobs_and_results(open_run: Open, llama
 
 def test_all_job_ids_are_shown_before_the_first_query(llama: Run) -> None:
     assert job_text(llama, RunState(llama.id)).plain.startswith("jobs 102, 101 (watching 101)")
-    one = replace(llama, job_ids=("101",))
-    assert job_text(one, RunState(llama.id)).plain.startswith("job 101 ")
-    assert job_text(one, RunState(llama.id, job=WATCHED)).plain.startswith("job 101 · RUNNING")
+    run = replace(llama, job_ids=("101",))
+    assert job_text(run, RunState(llama.id)).plain.startswith("job 101 ")
+    assert job_text(run, RunState(llama.id, job=WATCHED)).plain.startswith("job 101 · RUNNING")
 
 
 def test_the_results_folder_is_the_experiments_folder_or_the_one_of_the_scripts(llama: Run) -> None:

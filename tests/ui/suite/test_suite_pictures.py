@@ -39,8 +39,8 @@ def test_draft(
         await on_top(pilot, SuiteScreen)
         await until(pilot, lambda: "12 free nodes" in text_of(app, "#suite-sums"), "the cluster was asked")
         await until(pilot, lambda: app.screen.query_one(DraftRows).row_count == 6, "the rows")
-        for one in app.screen.query(Input):
-            one.cursor_blink = False
+        for field in app.screen.query(Input):
+            field.cursor_blink = False
         await pilot.press("t", "down")
         await keys_are_shown(pilot)
 
@@ -56,7 +56,7 @@ def test_watch(
     async def ready(pilot: Pilot[Any]) -> None:
         await until(pilot, lambda: "free" in text_of(app, "#watch-sums"), "the cluster was asked")
         await until(pilot, lambda: app.screen.query_one(SuiteRows).row_count == 5, "the rows")
-        await until(pilot, lambda: "could not be asked" in text_of(app, "#list-status"), "the cluster's answer")
+        await until(pilot, lambda: "could not be read" in text_of(app, "#list-status"), "the cluster's answer")
         await keys_are_shown(pilot)
 
     assert snap_compare(app, terminal_size=size, run_before=ready)

@@ -53,8 +53,8 @@ async def planned(pilot: Any, rows: int) -> SuiteScreen:
 
 def sent_of(screen: SuiteScreen) -> SuitePlan:
     assert screen.plan is not None
-    assert screen.plan.sent is not None
-    return screen.plan.sent
+    assert screen.plan.submission is not None
+    return screen.plan.submission
 
 
 async def test_the_reason_against_a_kind_is_shown_in_full(open_suite: OpenSuite) -> None:
@@ -158,8 +158,8 @@ async def test_a_confirmation_with_the_gpu_hours_submits_the_suite(open_suite: O
         await on_top(pilot, ConfirmDialog)
         await pilot.press("y")
         await on_top(pilot, SuiteWatchScreen)
-        (kept,) = services.suites.all()
-        await until(pilot, lambda: services.sender.sent == [kept], "the submission")
+        (suite,) = services.suites.all()
+        await until(pilot, lambda: services.sender.sent == [suite], "the submission")
         await until(pilot, lambda: "checking eos" in text_of(app, "#watch-sums"), "the current check")
         await pilot.press("q")
         await on_top(pilot, SuiteScreen)
@@ -229,7 +229,7 @@ async def test_a_second_suite_of_the_same_name_needs_a_confirmation(
     async with app.run_test(size=SIZE) as pilot:
         screen = await planned(pilot, 3)
         before = services.suites.keep(sent_of(screen).suite)
-        screen.take(replace(screen.draft, scales=(16, 32), name=before.name))
+        screen.change_draft(replace(screen.draft, scales=(16, 32), name=before.name))
         await planned(pilot, 2)
         await pilot.press("s", "y")
         await until(pilot, lambda: "Submit this one as a second suite?" in on_screen(app), "the question")
@@ -324,9 +324,9 @@ async def test_the_fastest_layouts_can_be_varied(open_suite: OpenSuite) -> None:
         await until(pilot, lambda: screen.query_one("#suite-layouts").has_focus, "the focus")
         await pilot.press("down", "space")
         await planned(pilot, 2)
-        usual, other = (row.row.selection for row in sent_of(screen).rows)
+        usual, selection = (row.row.selection for row in sent_of(screen).rows)
         assert not usual.overrides.set_fields()
-        assert other.overrides.set_fields()
+        assert selection.overrides.set_fields()
 
 
 async def test_every_column_is_whole_at_each_width(open_suite: OpenSuite) -> None:

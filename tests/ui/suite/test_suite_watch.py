@@ -143,8 +143,8 @@ async def test_the_result_of_a_cancel_is_reported(open_watch: OpenWatch, refuses
         await on_top(pilot, ConfirmDialog)
         await pilot.press("y")
         await on_top(pilot, Failure if refuses else SuiteWatchScreen)
-        said = "not known yet" if refuses else "2 runs cancelled"
-        await until(pilot, lambda: said in on_screen(app), "the outcome")
+        text = "not known yet" if refuses else "2 runs cancelled"
+        await until(pilot, lambda: text in on_screen(app), "the outcome")
         assert "is cancelled" not in on_screen(app)
 
 
@@ -226,19 +226,19 @@ def test_a_suite_at_its_limit_shows_the_limit(open_watch: OpenWatch) -> None:
     _, services = open_watch()
     suite = replace(services.suites.load(SUITE_ID), at_most=2)
     progress = services.suites.progress(suite)
-    for said, shown in (
+    for text, shown in (
         (progress.words, "waiting to submit the next run (at most 2 at a time)"),
         ("checking eos", "checking eos"),
         ("", "connecting"),
     ):
-        assert by_head(progress_sums(progress, SuiteSubmissionProgress(said)))["submitting"] == shown
+        assert by_head(progress_sums(progress, SuiteSubmissionProgress(text)))["submitting"] == shown
 
 
 def test_the_error_that_stopped_a_submission_is_shown(open_watch: OpenWatch) -> None:
     _, services = open_watch()
     progress = services.suites.progress(services.suites.load(SUITE_ID))
     sending = SuiteSubmissionProgress(
-        "job 1", goes_on=False, error=LlmbError("eos is not ready.", "No image.", "Install.")
+        "job 1", is_active=False, error=LlmbError("eos is not ready.", "No image.", "Install.")
     )
     parts = by_head(progress_sums(progress, sending))
     assert parts["✗ stopped"] == "eos is not ready. Install."

@@ -292,8 +292,8 @@ async def test_a_cluster_that_cannot_be_reached_can_still_be_saved(services: Ser
 
 
 async def test_editing_keeps_fields_that_the_form_does_not_show(services: Services) -> None:
-    kept = replace(EOS, ssh_config="none", constraint="gpu&memory", env=(("A", "1"),))
-    services.clusters.save(kept)
+    profile = replace(EOS, ssh_config="none", constraint="gpu&memory", env=(("A", "1"),))
+    services.clusters.save(profile)
     app = LlmbApp(services)
     async with app.run_test(size=(120, 40)) as pilot:
         await loaded(pilot)
@@ -302,4 +302,4 @@ async def test_editing_keeps_fields_that_the_form_does_not_show(services: Servic
         await fill(pilot, partition="debug")
         await pilot.press("ctrl+s")
         await on_top(pilot, WizardScreen)
-    assert services.clusters.profile("eos") == replace(kept, partition="debug")
+    assert services.clusters.profile("eos") == replace(profile, partition="debug")

@@ -21,12 +21,12 @@ SMALL = (80, 24)
 
 async def test_all_checks_of_a_cluster_can_be_scrolled_to(services: Services) -> None:
     services.clusters.save(EOS)
-    found = [Check("disk", f"Check {index}", "ok", "well", "", "") for index in range(40)]
+    checks = [Check("disk", f"Check {index}", "ok", "well", "", "") for index in range(40)]
     app = LlmbApp(services)
     async with app.run_test(size=SMALL) as pilot:
         wizard = await at_scale(pilot)
         await pilot.press("4")
-        await know(pilot, wizard, ClusterState(link="connected", preflight=Preflight(tuple(found))))
+        await know(pilot, wizard, ClusterState(link="connected", preflight=Preflight(tuple(checks))))
         assert "Check 39" not in on_screen(app)
         await pilot.press("tab", "end")
         await pilot.pause()

@@ -32,16 +32,16 @@ def test_failed_step_shows_reason_fix_and_api_key_hint() -> None:
     state = StepState(
         "a", "Image", "failed", "curl: (22) 401", reason="It was refused.", fix="Give a key.", key_would_help="ngc"
     )
-    said = words(step_parts(state))
-    assert all(word in said for word in ("curl: (22) 401", "It was refused.", "→ Give a key.", "K: enter the API key"))
+    text = words(step_parts(state))
+    assert all(word in text for word in ("curl: (22) 401", "It was refused.", "→ Give a key.", "K: enter the API key"))
     assert "K: enter the API key" not in words(step_parts(replace(state, key_would_help=None)))
 
 
 def test_unreadable_install_shows_reason_and_fix() -> None:
     selection, lost = Selection("nemotron4", "25.04", "15b", "h100", "bf16", 64), LlmbError("Slurm hangs.", "", "Wait.")
     failed = ClusterState(link="connected", preflight=PASSED, error=lost, failed_task="probe")
-    said = words(progress(state_at(StepId.INSTALL, selection, cluster=failed)))
-    assert "enter: install · c at step 4: check again" in said
+    text = words(progress(state_at(StepId.INSTALL, selection, cluster=failed)))
+    assert "enter: install · c at step 4: check again" in text
     assert all(word in words(rows(failed)) for word in ("Slurm hangs.", "Wait."))
     assert "Slurm" not in words(rows(replace(failed, steps=INSTALLED)))
     read_only = state_at(StepId.INSTALL, selection, replace(EOS, read_only=True), cluster=failed)
@@ -53,9 +53,9 @@ def test_unreadable_install_shows_reason_and_fix() -> None:
 def test_overridden_variable_is_shown_with_both_values() -> None:
     selection = Selection("nemotron4", "25.04", "15b", "h100", "bf16", 64)
     prepared = replace(draft_of(plan(CATALOG, selection)), overridden=(("NCCL_NVLS_ENABLE", "0", "1"),))
-    said = words(launch_facts(state_at(StepId.REVIEW, selection, cluster=ClusterState(prepared=prepared))))
-    assert "NCCL_NVLS_ENABLE" in said
-    assert "1, from the cluster's profile; the recipe has 0" in said
+    text = words(launch_facts(state_at(StepId.REVIEW, selection, cluster=ClusterState(prepared=prepared))))
+    assert "NCCL_NVLS_ENABLE" in text
+    assert "1, from the cluster's profile; the recipe has 0" in text
     assert "NCCL_NVLS_ENABLE" not in words(launch_facts(state_at(StepId.REVIEW, selection)))
 
 

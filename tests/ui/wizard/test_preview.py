@@ -162,9 +162,9 @@ async def test_the_chart_follows_the_answers(app: LlmbApp) -> None:
         assert "[96]" in on_screen(app)
         await pilot.press("escape", "l", "4")
         await until(pilot, lambda: not any(point.published for point in preview.points), "no point is published")
-        made = preview.figures.plan
-        assert made is not None
-        assert preview.points == over_scale(CATALOG, made.selection)
+        run_plan = preview.figures.plan
+        assert run_plan is not None
+        assert preview.points == over_scale(CATALOG, run_plan.selection)
 
 
 async def test_an_invalid_scale_has_no_chart(app: LlmbApp) -> None:

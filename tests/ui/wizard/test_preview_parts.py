@@ -47,11 +47,11 @@ def test_a_published_step_time_has_method_band_and_published_row() -> None:
 
 
 def test_a_modelled_step_time_has_its_basis() -> None:
-    made = plan(CATALOG, replace(NEMOTRON, overrides=Overrides(tp=4)))
-    assert made.estimate is not None
-    words = texts(made.selection)
-    assert words["step time"].endswith(f"modelled: {made.estimate.basis}")
-    assert words["based on"] == made.estimate.anchor
+    run_plan = plan(CATALOG, replace(NEMOTRON, overrides=Overrides(tp=4)))
+    assert run_plan.estimate is not None
+    words = texts(run_plan.selection)
+    assert words["step time"].endswith(f"modelled: {run_plan.estimate.basis}")
+    assert words["based on"] == run_plan.estimate.anchor
 
 
 def test_memory_has_its_verdict() -> None:

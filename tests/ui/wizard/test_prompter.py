@@ -37,7 +37,7 @@ async def test_waiting_thread_is_released_when_the_wizard_becomes_active(app: Ll
         await on_top(pilot, JobsScreen)
         asking.start()
         await on_top(pilot, Secret)
-        app.post_message(JobsScreen.Again(make_run("before")))
+        app.post_message(JobsScreen.RunAgainRequested(make_run("before")))
         await until(pilot, lambda: app.screen is wizard, "the wizard is back")
         await until(pilot, lambda: answers == [None], "the thread continues")
 

@@ -132,9 +132,9 @@ async def test_confirmation_names_the_effect_and_defaults_to_no(services: Slow, 
         assert str(wizard.query_one("#script-text", Static).content) == command()
         await pilot.press("enter")
         await on_top(pilot, ConfirmDialog)
-        said = " ".join(on_screen(app).replace("│", " ").split())
-        assert "launch.sh is started on the login node, detached and at most once" in said
-        assert "up to three jobs" in said
+        text = " ".join(on_screen(app).replace("│", " ").split())
+        assert "launch.sh is started on the login node, detached and at most once" in text
+        assert "up to three jobs" in text
         await pilot.press("enter")
         await on_top(pilot, WizardScreen)
         assert services.slow.drafts == []

@@ -184,10 +184,10 @@ async def test_differences_and_token_notes_are_below_the_command(services: Open,
     async with app.run_test(size=size) as pilot:
         wizard = await at_procedures(pilot)
         await at_review(pilot, wizard, "down")
-        said = [str(body) for _, body in wizard.query_one("#script-more", Paragraphs).parts if str(body)]
+        texts = [str(body) for _, body in wizard.query_one("#script-more", Paragraphs).parts if str(body)]
         assert RECIPE.upstream is not None
-        assert said == [*differences(RECIPE), *RECIPE.upstream.notes]
-        assert any("pyarrow" in one for one in said)
+        assert texts == [*differences(RECIPE), *RECIPE.upstream.notes]
+        assert any("pyarrow" in one for one in texts)
         await pilot.press("end")
         await pilot.pause()
         assert "vboost" in on_screen(app)
@@ -287,9 +287,9 @@ def test_every_recipe_supports_upstream_and_has_no_command_without_a_cluster(rec
 
 
 def test_recipe_without_upstream_and_invalid_profile_are_problems() -> None:
-    made = plan(CATALOG, CHOSEN)
-    lean = preview(RunRequest(replace(RECIPE, upstream=None), made, EOS, "upstream"))
-    odd = preview(RunRequest(RECIPE, made, replace(EOS, env=(("ODD", "a\nb"),)), "upstream"))
+    run_plan = plan(CATALOG, CHOSEN)
+    lean = preview(RunRequest(replace(RECIPE, upstream=None), run_plan, EOS, "upstream"))
+    odd = preview(RunRequest(RECIPE, run_plan, replace(EOS, env=(("ODD", "a\nb"),)), "upstream"))
     assert [problem.severity for problem in lean.problems + odd.problems] == ["error", "error"]
     assert lean.problems[0] == Problem(
         "procedure",

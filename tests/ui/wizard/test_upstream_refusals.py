@@ -64,8 +64,8 @@ async def test_private_commits_disable_upstream_before_it_is_chosen(services: Op
         await pilot.press("3", "P", "down")
         assert chosen(wizard) == "direct"
         assert plan_of(wizard).launchable
-        ((_, said),) = wizard.query_one("#not-published", Paragraphs).parts
-        assert str(said) == f"{LOST.found} {LOST.fix}"
+        ((_, content),) = wizard.query_one("#not-published", Paragraphs).parts
+        assert str(content) == f"{LOST.found} {LOST.fix}"
         await pilot.press("1")
         await choose(pilot, "workload", "grok1@25.02/314b")
         await pilot.press("3", "P", "down")

@@ -131,8 +131,8 @@ async def test_password_is_masked_and_not_stored(services: Services, node: Login
         await pilot.press(*("space" if letter == " " else letter for letter in PASSWORD), "enter")
         await until(pilot, lambda: wizard.bar.link == "connected", "the password is accepted")
         assert PASSWORD not in app.export_screenshot()
-    kept = [path for path in (tmp_path / "config", tmp_path / "state") if path.exists()]
-    assert all(PASSWORD.encode() not in file.read_bytes() for top in kept for file in top.rglob("*") if file.is_file())
+    paths = [path for path in (tmp_path / "config", tmp_path / "state") if path.exists()]
+    assert all(PASSWORD.encode() not in file.read_bytes() for top in paths for file in top.rglob("*") if file.is_file())
 
 
 async def test_no_prompt_opens_before_the_user_connects(services: Services, node: LoginNode) -> None:
@@ -214,13 +214,13 @@ async def test_active_run_is_shown_at_the_next_start(services: Services) -> None
     app = LlmbApp(services)
     async with app.run_test(size=(80, 24)) as pilot:
         wizard = await loaded(pilot)
-        made = wizard.query_one(Preview).figures.plan
-        assert made is not None
-        assert made.selection == chosen
-        assert "1 active run" in str(wizard.query_one("#going").render())
+        run_plan = wizard.query_one(Preview).figures.plan
+        assert run_plan is not None
+        assert run_plan.selection == chosen
+        assert "1 active run" in str(wizard.query_one("#active-runs").render())
         await pilot.press("w")
         await on_top(pilot, RunScreen)
         services.runs.save(replace(run, job_state="COMPLETED"))
         await pilot.press("q")
         await on_top(pilot, WizardScreen)
-        await until(pilot, lambda: not wizard.query_one("#going").display, "a run that has ended is not going")
+        await until(pilot, lambda: not wizard.query_one("#active-runs").display, "a run that has ended is not going")

@@ -27,8 +27,8 @@ def build_wheel(wheel_directory: str, config_settings: Any = None, metadata_dire
     if few is not None and "little" in about and about["name"] not in few:
         folder, about = Path(about["little"]), {**about, "metadata": []}
     files = [path for top in about["packages"] for path in sorted((folder / top).rglob("*")) if path.is_file()]
-    kept = {str(path.relative_to(folder)): path.read_bytes() for path in files if path.suffix != ".pyc"}
-    return write_wheel(wheel_directory, about, kept)
+    document = {str(path.relative_to(folder)): path.read_bytes() for path in files if path.suffix != ".pyc"}
+    return write_wheel(wheel_directory, about, document)
 
 
 def build_editable(wheel_directory: str, config_settings: Any = None, metadata_directory: Any = None) -> str:
