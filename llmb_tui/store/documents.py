@@ -45,8 +45,8 @@ def load(
     """Read a file that `save` wrote; `migrate` converts a document of an older version.
 
     Unknown keys are ignored, so that an older version can read files of a newer one.
-    Raises LlmbError, naming the file and the field, if the content does not fit the type, or if `only_finite` is set and
-    a number is not finite: a plan has no such number, and nothing can be computed from it.
+    Raises LlmbError, naming the file and the field, if the content does not fit the type. With `only_finite`, infinite
+    numbers and NaN do not fit: a plan has none, and nothing can be computed from them.
     """
     from pydantic import ValidationError  # noqa: PLC0415 - takes 0.1 s, and the first frame needs no document
 

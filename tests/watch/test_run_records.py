@@ -201,9 +201,9 @@ def test_run_files_are_read_once_and_again_when_they_are_others(
     read: list[str] = []
     load = documents.load
 
-    def counted(path: Path, *how: Any) -> Any:
+    def counted(path: Path, *how: Any, **options: Any) -> Any:
         read.append(path.parent.name)
-        return load(path, *how)
+        return load(path, *how, **options)
 
     monkeypatch.setattr(documents, "load", counted)
     for run_id in ("a", "b"):
