@@ -10,8 +10,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable
-from functools import cached_property, wraps
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Generic, Self, TypeVar, overload
 
 from llmb_tui.diagnosis.rules import rules, use_own_rules
 from llmb_tui.errors import LlmbError
@@ -45,19 +44,30 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def _part(make: Callable[[Services], T]) -> cached_property[T]:
-    """Property for a part that is created once, by the first thread that needs it."""
+class _part(Generic[T]):  # noqa: N801 - used as a decorator, like `property`
+    """Property for a part that is created once, by the first thread that needs it.
 
-    @wraps(make)
-    def locked(services: Services) -> T:
+    Unlike `functools.cached_property` it uses only the lock of the services. Before Python 3.12 `cached_property` has a
+    lock for each property: two threads that needed two parts waited for each other.
+    """
+
+    def __init__(self, make: Callable[[Services], T]) -> None:
+        self._make = make
+        self.__doc__ = make.__doc__
+
+    @overload
+    def __get__(self, services: None, owner: type[Services]) -> Self: ...
+    @overload
+    def __get__(self, services: Services, owner: type[Services]) -> T: ...
+    def __get__(self, services: Services | None, owner: type[Services]) -> Self | T:
+        if services is None:
+            return self
         with services.lock:
             parts = vars(services)
-            if make.__name__ not in parts:
-                parts[make.__name__] = make(services)
-            part: T = parts[make.__name__]
+            if self._make.__name__ not in parts:
+                parts[self._make.__name__] = self._make(services)
+            part: T = parts[self._make.__name__]
             return part
-
-    return cached_property(locked)
 
 
 class Services:

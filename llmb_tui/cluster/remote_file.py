@@ -35,6 +35,10 @@ class UnreadableFileError(LlmbError):
     """A remote file was removed, or its permissions forbid reading; other files may be readable."""
 
 
+class DamagedDataError(UnreadableFileError):
+    """The bytes of a `FileTail` do not have their checksum: any byte that it has returned may be wrong."""
+
+
 class FileTail(Protocol):
     """Reader of a remote file from an offset, which returns bytes as they arrive. Close it after use."""
 
@@ -48,7 +52,7 @@ class FileTail(Protocol):
         """True if this reader ends at the size that the file had at its beginning; another reader continues."""
 
     def read(self, timeout_s: float) -> bytes | None:
-        """The next bytes; None if none came within `timeout_s`; b"" at the end. Raises LlmbError."""
+        """The next bytes; None if none came within `timeout_s`; b"" at the end. Raises LlmbError, DamagedDataError."""
 
     def close(self) -> None:
         """Close the reader."""

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from llmb_tui.cluster.bandwidth import Limit, LimitedStream
 from llmb_tui.cluster.failures import DeadlineError
-from llmb_tui.cluster.remote_file import Proof, Sample, UnreadableFileError
+from llmb_tui.cluster.remote_file import DamagedDataError, Proof, Sample, UnreadableFileError
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.language.redact import server_words
 from llmb_tui.language.text import clean_line
@@ -181,7 +181,11 @@ class Tail:
         try:
             return unpacker.decompress(packed, _MOST) or None
         except self._damaged as error:
-            raise _unreadable(self._path, f"The compressed data is damaged: {error}.") from error
+            raise DamagedDataError(
+                f"The log {clean_line(self._path)} cannot be read.",
+                f"The compressed data is damaged: {clean_line(str(error))}.",
+                "The program tries again.",
+            ) from error
 
 
 class RemoteLog:

@@ -252,7 +252,7 @@ def _require_no_worse(run_id: str, before: Mapping[str, Finding], now: Mapping[s
 def _require_the_same_runs(suite: Suite, path: Path) -> None:
     """Raise LlmbError (exit code 1) if a replaced name is a word of a suite's document."""
     try:
-        anonymous = documents.load(path, Suite)
+        anonymous = documents.load(path, Suite, only_finite=True)
     except LlmbError as error:
         raise _is_a_word(f"Suite {suite.id}", error.why) from error
     if [row.run_id for row in anonymous.rows] != [row.run_id for row in suite.rows]:

@@ -144,7 +144,7 @@ def _suite_finding(folder: Path, suite_id: str, results: Mapping[str, Mapping[st
     """Whether all runs of a suite are included, because the rest alone may give another impression."""
     what = f"runs of suite {suite_id}"
     try:
-        suite = documents.load(folder / "suites" / f"{suite_id}.json", Suite)
+        suite = documents.load(folder / "suites" / f"{suite_id}.json", Suite, only_finite=True)
     except LlmbError as error:
         return Finding("", what, "differs", f"Its document cannot be read: {error.why}"[:_LONGEST])
     results_here = [results[row.run_id]["verdict"] for row in suite.rows if row.run_id in results]

@@ -37,6 +37,8 @@ _JOB_SEEN_WITHIN_S = 90.0
 _START_DEADLINE_S = 60.0
 LINK_PATIENCE_S = 300.0
 """Time for which a lost link or an unanswered start is tried again, seconds."""
+HELD_PATIENCE_S = 3600.0
+"""Time for which a step of another user is awaited while it shows no progress, seconds."""
 _LONGEST_JOB_NAME = 200
 _CANNOT_BE_USED = 3
 """Exit code of start.sh."""
@@ -56,6 +58,8 @@ class Installer:
         self._paces = {step.id: step_rate() for step in plan}
         self._totals: dict[str, int | None] = {}
         self._asked_slurm_at: float | None = None
+        self._awaited: tuple[StepProbe | None, float] = (None, 0.0)
+        """The last probe of the step that is awaited, and the time since which it is the same."""
 
     def probe(self) -> tuple[StepState, ...]:
         """Current state of every step. For pending downloads the registry is asked for their size, once.
@@ -77,8 +81,8 @@ class Installer:
         A running step is awaited, a step that failed earlier is tried once more, a step that was killed from outside
         is started again, and a step that runs when `stop` is set continues on the cluster. `on_change` is called from
         this thread, `on_silence` each time the cluster does not answer. Raises LlmbError if a step does not start or is
-        killed repeatedly, and if the cluster does not answer for five minutes; `ReadOnlyError` for a read-only
-        cluster.
+        killed repeatedly, if another user's step shows no progress for an hour, and if the cluster does not answer for
+        five minutes; `ReadOnlyError` for a read-only cluster.
         """
         self._session.require_changes()
         starts: dict[str, int] = {}
@@ -98,6 +102,7 @@ class Installer:
             if now.state in ("running", "waiting"):
                 starts.setdefault(step.id, 1)
                 alive_at = time.monotonic()
+                self._require_progress(step, now)
             elif now.state in ("failed", "gone") and step.id in starts:
                 return states
             elif now.state == "missing" and step.id in starts:
@@ -116,6 +121,19 @@ class Installer:
                     if time.monotonic() > first_tried.setdefault(step.id, time.monotonic()) + LINK_PATIENCE_S:
                         raise silence
             stop.wait(LOOK_EVERY_S)
+
+    def _require_progress(self, step: InstallStep, probe: StepProbe) -> None:
+        """Raise LlmbError if another user has held the step's lock for an hour without progress."""
+        last, since = self._awaited
+        if probe != last:
+            self._awaited = (probe, time.monotonic())
+        elif probe.holder and time.monotonic() > since + HELD_PATIENCE_S:
+            lock = clean(f"{self._step_folder(step)}/lock")
+            raise LlmbError(
+                f"{step.title}: {probe.holder} runs this step, and it shows no progress.",
+                f"Its lock, {lock}, is held, but its log and files have not changed for {duration(HELD_PATIENCE_S)}.",
+                "Ask this user. If the step does not run any more, remove that directory and install again.",
+            )
 
     def _probes(self, *, ask_slurm: bool) -> list[StepProbe]:
         ask = "ask" if ask_slurm else "no"

@@ -94,7 +94,7 @@ class Runs:
         if not self.has(run_id):
             raise LlmbError(f"There is no run {run_id}.", fix="`llmb-tui jobs` lists runs.", exit_code=1)
         path = self.folder(run_id) / "run.json"
-        run = documents.load(path, Run, _migrate)
+        run = documents.load(path, Run, _migrate, only_finite=True)
         if why := _damage(run, run_id):
             raise LlmbError(f"{path} cannot be right.", why, "Restore the file from a backup, or move it away.")
         return run

@@ -18,7 +18,9 @@ from llmb_tui.language.text import clean_line, short_line
 from llmb_tui.preflight.secret import SecretId
 from llmb_tui.rates import RateEstimator
 
-_HEAD = re.compile(r"(?m)^= (missing|lost|gone|waiting|running|done|failed) (\d+) (\d+) (\d+) (\d+) (\S+)$")
+_HEAD = re.compile(
+    r"(?m)^= (missing|lost|gone|waiting|running|done|failed) (\d{1,18}) (\d{1,18}) (\d{1,9}) (\d{1,9}) (\S{1,40})$"
+)
 _WORD = re.compile(r"[^\W\d_]{2}")
 _LONGEST_REASON = 400
 _LONGEST_READ = 4000
@@ -69,6 +71,8 @@ class StepProbe:
     """Slurm's job id; empty if there is none."""
     queued: str
     """`REASON|START` of a waiting job."""
+    holder: str
+    """User who runs the step, and the node, if the lock belongs to another user; clean, else empty."""
     log: tuple[str, ...]
     """Last lines of the log, not cleaned."""
 
@@ -82,12 +86,20 @@ def read_probes(output: str, count: int) -> list[StepProbe]:
         state, written, cached, layers, of_layers, job, following = parts[start : start + size]
         rest = following.split("\n")
         queued = next((line[1:] for line in rest if line.startswith("?")), "")
+        holder = next((_holder(line[1:]) for line in rest if line.startswith("@")), "")
         log = tuple(line[1:] for line in rest if line.startswith("|"))
         numbers = (int(written), int(cached), int(layers), int(of_layers))
-        probes.append(StepProbe(state, *numbers, "" if job == "-" else job, queued, log))
+        probes.append(StepProbe(state, *numbers, "" if job == "-" else job, queued, holder, log))
     if len(probes) != count:
         raise _unreadable(output[:200])
     return probes
+
+
+def _holder(line: str) -> str:
+    """The user of a lock, who is certain, with the node that the lock's file names if it names that user."""
+    user, _, owner = clean_line(line).partition(" ")
+    node = owner.removeprefix(f"{user}@").split(".")[:-2] if owner.startswith(f"{user}@") else []
+    return f"{user} on {'.'.join(node)}" if node else user or "Another user"
 
 
 def _unreadable(answer: str) -> LlmbError:
@@ -132,6 +144,8 @@ def _running(  # noqa: PLR0913 - as `state_of`
     detail = short_line(without_secrets(short_line(_last_words(probe.log), _LONGEST_READ)))
     if probe.job:
         detail = f"Job {probe.job}: {detail}"
+    if probe.holder:
+        detail = f"{probe.holder} runs this step: {detail}" if detail else f"{probe.holder} runs this step."
     if not sized:
         left, size = None, ""
         if part := _GIT.search(detail):

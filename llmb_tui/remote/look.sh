@@ -2,6 +2,7 @@
 #
 #     = STATE BYTES CACHED LAYERS OF_LAYERS JOB      sizes in bytes, JOB is `-` for none
 #     ?PENDING_REASON|START                          of a waiting job, if ASK is `ask`
+#     @USER OWNER                                    of a running step whose lock belongs to another user, with its `owner`
 #     |LINE                                          the end of its log
 #
 # STATE: missing; lost (an attempt on a login node died); gone (a job died); waiting or running; done; failed. Bytes and
@@ -41,11 +42,18 @@ look() {
     fi
     printf '= %s %s %s\n' "$state" "$measured" "${job:--}"
     if [ "$queued" ]; then printf '?%s\n' "$queued"; fi
+    if [ "$state" = running ] && [ ! -O "$folder/lock" ]; then printf '@%s %.200s\n' "$(user_of "$folder/lock")" "$before"; fi
     if [ "$code" = full ]; then echo '|No space left on device'; fi
     case $state in
         running | failed | lost) ends "$folder/log" ;;
         gone) ends "$folder/log" "$folder/job.out" "$HOME/.llmb-tui/$name.out" ;;
     esac
+}
+
+# Name of the user to whom a directory belongs.
+user_of() {
+    set -- $(ls -ld "$1" 2>/dev/null)
+    printf %s "${3-}"
 }
 
 # Bytes of the files among the arguments.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 _REPAIR = "Restore the file from a backup, or move it away."
+_MAY_BE_INFINITE = re.compile(rb"NaN|Infinity|\d[eE]\+?\d{3}|\d{309}")
 T = TypeVar("T", bound="DataclassInstance")
 
 
@@ -38,11 +40,18 @@ def text_of(instance: DataclassInstance) -> bytes:
     return json.dumps(document, indent=2).encode() + b"\n"
 
 
-def load(path: Path, type_: type[T], migrate: Callable[[dict[str, Any]], dict[str, Any]] | None = None) -> T:
+def load(
+    path: Path,
+    type_: type[T],
+    migrate: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
+    *,
+    only_finite: bool = False,
+) -> T:
     """Read a file that `save` wrote; `migrate` converts a document of an older version.
 
     Unknown keys are ignored, so that an older version can read files of a newer one.
-    Raises LlmbError, naming the file and the field, if the content does not fit the type.
+    Raises LlmbError, naming the file and the field, if the content does not fit the type. With `only_finite`, infinite
+    numbers and NaN do not fit: a plan has none, and nothing can be computed from them.
     """
     from pydantic import ValidationError  # noqa: PLC0415 - takes 0.1 s, and the first frame needs no document
 
@@ -53,6 +62,8 @@ def load(path: Path, type_: type[T], migrate: Callable[[dict[str, Any]], dict[st
         if migrate is not None:
             content = _migrated(content, migrate)
         document: T = adapter(type_).validate_json(content, strict=True)
+        if only_finite and _MAY_BE_INFINITE.search(content):
+            _require_finite(path, document)
         return document
     except OSError as error:
         raise LlmbError(f"Could not read {path}.", f"{error.strerror}.", "") from error
@@ -66,6 +77,14 @@ def load(path: Path, type_: type[T], migrate: Callable[[dict[str, Any]], dict[st
             clean_line(f"{field}: {first['msg']}" if field else first["msg"]) + ".",
             _REPAIR,
         ) from error
+
+
+def _require_finite(path: Path, document: DataclassInstance) -> None:
+    try:
+        json.dumps(dataclasses.asdict(document), allow_nan=False)
+    except ValueError:
+        what = f"{path} does not hold a {type(document).__name__}."
+        raise LlmbError(what, "One of its numbers is not finite.", _REPAIR) from None
 
 
 def _migrated(content: bytes, migrate: Callable[[dict[str, Any]], dict[str, Any]]) -> bytes:

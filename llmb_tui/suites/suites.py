@@ -126,7 +126,7 @@ class Suites:
         if not self.has(suite_id):
             raise LlmbError(f"There is no suite {clean_line(suite_id)[:80]}.", fix=_LISTS, exit_code=1)
         path = self.places.suites / suite_id / "suite.json"
-        suite = documents.load(path, Suite)
+        suite = documents.load(path, Suite, only_finite=True)
         if suite.id != suite_id or not suite.rows or not all(row.run_id for row in suite.rows):
             why = "It belongs to another folder, or has rows without runs."
             raise LlmbError(f"{path} is not valid.", why, "Restore the file from a backup, or move it away.")

@@ -3,6 +3,8 @@
 The offset is always the size of the local copy. At every start of the remote command, and at least every 90 seconds,
 the remote file must prove that it still begins with the content of the copy: same inode, not shorter, same checksum of
 its first block and of the block before the offset. In between, each piece begins with bytes that the copy has.
+
+A long gap comes compressed, with a checksum at its end. If that is wrong, the gap's bytes are removed from the copy.
 """
 
 from __future__ import annotations
@@ -12,7 +14,15 @@ import time
 from pathlib import Path
 
 from llmb_tui.cluster.failures import DisconnectedError
-from llmb_tui.cluster.remote_file import FileTail, Proof, RemoteFile, Sample, UnreadableFileError, cksum
+from llmb_tui.cluster.remote_file import (
+    DamagedDataError,
+    FileTail,
+    Proof,
+    RemoteFile,
+    Sample,
+    UnreadableFileError,
+    cksum,
+)
 from llmb_tui.errors import LlmbError
 from llmb_tui.language.quantities import count
 from llmb_tui.language.text import clean_line
@@ -58,6 +68,11 @@ class LocalCopy:
                 "Free space on this machine; copying then continues.",
             ) from error
 
+    def cut(self, size: int) -> None:
+        """Remove the bytes after this size, which were wrong. Raises LlmbError."""
+        with explained_errors("write", self.path):
+            os.ftruncate(self._open(), size)
+
     def close(self) -> None:
         """Close the file; the next `take` or `write` opens it again."""
         if self._fd is not None:
@@ -102,6 +117,8 @@ class Follower:
         self._tail: FileTail | None = None
         self._offset = 0
         """Offset at which the next bytes of the tail belong."""
+        self._began = 0
+        """Offset at which the tail began."""
         self._inode: str | None = None
         self._renew_at = 0.0
         self._pause_s = FIRST_PAUSE_S
@@ -165,7 +182,11 @@ class Follower:
         tail = self._tail or self._begin()
         if tail is None:
             return
-        data = tail.read(timeout_s)
+        try:
+            data = tail.read(timeout_s)
+        except DamagedDataError:
+            self._copy.cut(self._began)
+            raise
         if data:
             self._copy.write(data, self._offset)
             self._offset += len(data)
@@ -187,7 +208,7 @@ class Follower:
                 raise self._gone(size)
             return None
         self._check(tail.proof, size)
-        self._offset = size
+        self._offset = self._began = size
         self._pause_s = FIRST_PAUSE_S
         self._renew_at = time.monotonic() + _RENEW_EVERY_S
         return tail

@@ -35,18 +35,23 @@ class LocalLog:
     def __init__(self, run: Run, path: Path, earlier: Progress = NOTHING_EARLIER) -> None:
         """`earlier`: facts of the logs before this one."""
         self.path = path
+        self._run = run
         self._plan = run.plan
-        self._parser = StepParser(run.log_format)
-        self._final = replace(earlier, steps_total=run.plan.steps)
+        self._earlier = earlier
+        self.error = ""
+        """Reason why an existing copy cannot be read."""
+        self._grew_at = 0.0
+        self._begin()
+
+    def _begin(self) -> None:
+        self._parser = StepParser(self._run.log_format)
+        self._final = replace(self._earlier, steps_total=self._plan.steps)
         self._slow_searched = 0
         self._slow_signs: dict[int, str] = {}
         self.progress = self._final
         """Progress including the newest step, although a progress bar may still repaint it."""
         self.size = 0
         """Number of bytes read."""
-        self.error = ""
-        """Reason why an existing copy cannot be read."""
-        self._grew_at = 0.0
         self._started = False
         self._shown: tuple[Progress, Step | None] | None = None
 
@@ -60,9 +65,13 @@ class LocalLog:
             is_there = not isinstance(error, FileNotFoundError)
             self.error = f"{self.path} cannot be read: {error.strerror}." if is_there else ""
             return False
-        began, self.error, steps = self.size, "", list[Step]()
+        self.error, steps = "", list[Step]()
         with file:
-            self._grew_at = os.fstat(file.fileno()).st_mtime
+            status = os.fstat(file.fileno())
+            self._grew_at = status.st_mtime
+            if status.st_size < self.size:  # its last bytes were damaged on their way, and were removed
+                self._begin()
+            began = self.size
             file.seek(began)
             while self.size - began < _AT_ONCE and (data := file.read(_PIECE)):
                 self.size += len(data)

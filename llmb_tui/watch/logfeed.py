@@ -26,7 +26,9 @@ from llmb_tui.watch.logcopy import LogCopy, newest_copy
 
 PUMP_S = 0.5
 """Interval at which a request to stop is noticed, seconds. New data is copied immediately."""
-_LINK_LOOK_S = 0.2
+_FIRST_LINK_PAUSE_S, _LONGEST_LINK_PAUSE_S = 0.2, 5.0
+"""Pauses after a broken connection, seconds. They grow only while the cluster itself answers: otherwise its object
+increases the pause between its attempts to connect."""
 BETWEEN_PROOFS_S = 1.0
 AFTER_ERROR_S = 1.0
 """Pauses between two proofs that a log is complete, and after an error, seconds."""
@@ -74,6 +76,7 @@ class LogFeed(threading.Thread):
         self._job_over = threading.Event()
         self._link: RunLink = "connecting"
         self._lost_at = 0.0
+        self._link_pause_s = _FIRST_LINK_PAUSE_S
         self._good_news_until: float | None = None
         self._with_errors = False
         self._whole_since: float | None = None
@@ -148,6 +151,7 @@ class LogFeed(threading.Thread):
             self._stop_event.wait(AFTER_ERROR_S)
         else:
             self._unreadable_since = None
+            self._link_pause_s = _FIRST_LINK_PAUSE_S
             self._tell_live()
             return is_whole
         return False
@@ -262,7 +266,8 @@ class LogFeed(threading.Thread):
 
     def _wait_for_link(self, error: LlmbError) -> bool:
         """Report that the connection is lost, and since when. True if it is closed permanently."""
-        if self._state() == "closed":
+        state = self._state()
+        if state == "closed":
             self._tell("closed", error.what)
             return True
         if self._link != "lost":
@@ -270,7 +275,9 @@ class LogFeed(threading.Thread):
             so_far = f"The {count(self._follower.copied)} copied bytes of the log are kept; the rest is copied later."
             self._tell("lost", f"{error.what} Since {local_clock(time.time())}. {so_far}")
         self._follower.retry_soon()
-        self._stop_event.wait(_LINK_LOOK_S)  # the cluster object itself increases the pause between its attempts
+        self._stop_event.wait(self._link_pause_s)
+        grown_s = min(2 * self._link_pause_s, _LONGEST_LINK_PAUSE_S)
+        self._link_pause_s = grown_s if state == "live" else _FIRST_LINK_PAUSE_S
         return False
 
     def _tell_live(self) -> None:

@@ -6,6 +6,7 @@ import errno
 import fcntl
 import os
 import shutil
+import stat
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -483,6 +484,37 @@ def test_a_full_disk_after_the_job_was_sent_names_the_job(stage: Stage, monkeypa
     assert caught.value.run_id == RUN_ID
     assert stage.submit().job_ids == ("48123",)
     assert stage.jobs() == ["48123"]
+
+
+@pytest.mark.parametrize("room", range(7))
+def test_a_disk_that_is_full_from_any_write_on_leaves_no_half_file_and_costs_no_job(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, room: int
+) -> None:
+    """`room`: number of files that can still be written. When there is room again, the submission goes well."""
+    sync, synced = os.fsync, 0
+
+    def sync_if_there_is_room(handle: int) -> None:
+        nonlocal synced
+        if stat.S_ISREG(os.fstat(handle).st_mode):
+            synced += 1
+            if synced > room:
+                os.ftruncate(handle, max(0, os.fstat(handle).st_size - 20))  # the last bytes had no room
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        sync(handle)
+
+    with monkeypatch.context() as full:
+        full.setattr(os, "fsync", sync_if_there_is_room)
+        with pytest.raises(LlmbError) as caught:
+            stage.submit()
+    assert "No space left on device" in caught.value.why
+    assert "ree some space" in caught.value.fix
+    folder = stage.runs.folder(RUN_ID)
+    assert not list(folder.parent.rglob(".*"))
+    assert not (folder / "run.json").exists() or stage.runs.load(RUN_ID).id == RUN_ID
+    assert (folder / "script.sh").exists() is (folder / "run.json").exists()
+    assert stage.submit().job_ids == ("48123",)
+    assert stage.jobs() == ["48123"]
+    assert stage.events()[-1] == "submitted"
 
 
 @pytest.mark.parametrize("above", [0, 1, 2, 3])

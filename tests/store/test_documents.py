@@ -111,3 +111,15 @@ def test_content_that_does_not_fit_is_a_trouble_naming_file_and_field(tmp_path: 
 def test_no_such_file_is_a_trouble(tmp_path: Path) -> None:
     with pytest.raises(LlmbError, match="Could not read"):
         load(tmp_path / "absent.json", Part)
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "-1E+400"])
+def test_a_number_that_is_not_finite_is_refused_on_request(tmp_path: Path, number: str) -> None:
+    path = tmp_path / "plan.json"
+    save(path, dataclasses.replace(WHOLE, parts=(Part("1e999 of NaN"),)))
+    assert load(path, Whole, only_finite=True).loss == WHOLE.loss
+    path.write_text(path.read_text().replace('"loss": 1.25', f'"loss": {number}'))
+    with pytest.raises(LlmbError, match="does not hold a Whole") as refused:
+        load(path, Whole, only_finite=True)
+    assert refused.value.why == "One of its numbers is not finite."
+    assert not math.isfinite(load(path, Whole).loss)

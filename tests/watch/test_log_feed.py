@@ -14,6 +14,7 @@ from llmb_tui.cluster.remote_file import Proof, Sample, cksum
 from llmb_tui.cluster.runai.failures import ApiError
 from llmb_tui.cluster.runai.kube import KubeconfigError
 from llmb_tui.errors import LlmbError
+from llmb_tui.language.states import LinkState
 from llmb_tui.watch import follow, logfeed
 from llmb_tui.watch.events import BatchTail, Ended, LinkChanged, LogGrown, LogProblem, WatchEvent
 from llmb_tui.watch.logfeed import LogFeed
@@ -251,3 +252,24 @@ def test_a_removed_log_does_not_delay_a_later_log(tmp_path: Path, started: list[
     notes = [news.note for news in feed.news if isinstance(news, LogGrown) and news.note]
     assert notes == [f"The log of an earlier start was removed on the cluster; {len(FIRST):,} bytes are copied."]
     assert feed.is_whole
+
+
+@pytest.mark.parametrize(("state", "grows"), [("live", True), ("lost", False)])
+def test_pauses_grow_if_each_read_is_cut_although_the_cluster_answers(
+    tmp_path: Path, state: LinkState, grows: bool
+) -> None:
+    """If the cluster does not answer, the cluster object itself increases the pauses between its attempts."""
+    pauses: list[float] = []
+
+    class Stop(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            pauses.append(timeout or 0.0)
+            if len(pauses) == 10:
+                self.set()
+            return self.is_set()
+
+    output, stop = Output({0: Log(FIRST, error=CUT)}), Stop()
+    LogFeed(output, tmp_path / "run", state=lambda: state, post=lambda _: None, stop=stop).run()
+    assert pauses == sorted(pauses)
+    assert (pauses[-1] > 10 * pauses[0]) is grows
+    assert pauses[-1] <= 10.0

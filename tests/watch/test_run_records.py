@@ -166,6 +166,17 @@ def test_an_incomplete_line_of_the_container_is_not_a_start(tmp_path: Path, make
     assert started == [False, False, False, True]
 
 
+def test_steps_that_a_copy_has_lost_again_do_not_count(tmp_path: Path, make_run: MakeRun, nemo_line: Line) -> None:
+    """The follower removes bytes that were damaged on their way."""
+    log = LocalLog(make_run(), tmp_path / "log")
+    log.path.write_text("".join(nemo_line(i) for i in range(20)))
+    log.read()
+    assert log.progress.steps_done == 20
+    log.path.write_text("".join(nemo_line(i) for i in range(5)))
+    log.read()
+    assert log.progress.steps_done == 5
+
+
 def test_a_new_state_a_new_log_and_a_reason_are_seen(runs: Runs, make_run: MakeRun, nemo_line: Line) -> None:
     run = make_run(job_state="RUNNING")
     runs.save(run)
@@ -200,9 +211,9 @@ def test_run_files_are_read_once_and_again_when_they_are_others(
     read: list[str] = []
     load = documents.load
 
-    def counted(path: Path, *how: Any) -> Any:
+    def counted(path: Path, *how: Any, **options: Any) -> Any:
         read.append(path.parent.name)
-        return load(path, *how)
+        return load(path, *how, **options)
 
     monkeypatch.setattr(documents, "load", counted)
     for run_id in ("a", "b"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
 import signal
@@ -23,18 +24,21 @@ from llmb_tui.cluster.runai.https import HttpsServer, Reply, tls_context
 from llmb_tui.cluster.runai.secret import VARIABLE
 from llmb_tui.cluster.yaml_text import YamlError, yaml_of
 from llmb_tui.language.json_text import parse_json
-from llmb_tui.language.quantities import duration
+from llmb_tui.language.quantities import byte_size, duration
 from llmb_tui.language.redact import remember_secret, server_words
 from llmb_tui.language.text import clean_line, short_line
 from llmb_tui.store.paths import expand_user
 
 _WITHIN_S = 20.0
-_PLUGIN_S = 30.0
+PLUGIN_S = 30.0
+"""Time within which an exec plugin must end, seconds."""
+_LOOK_EVERY_S = 0.1
 _SOON_S = 60.0
 _LONGEST_FILE = 1 << 20
 _NO_PASSPHRASE = ""
 """Passphrase of a key, so that OpenSSL does not ask for one on the terminal."""
 _LOG_IN = "Log in with it in another terminal first."
+_LOOK_AT_IT = "Start it in another terminal and look at its output."
 
 
 class KubeconfigError(UnreadableFileError):
@@ -195,44 +199,70 @@ class Kube:
             "spec": {"interactive": False},
         }
         name = clean_line(command) or "(no name)"
-        # Files, not pipes, which child processes of the plugin could keep open.
-        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            try:
-                # In its own session it cannot ask at the terminal, and is ended with all its child processes.
-                with subprocess.Popen(
-                    [str(self._file(command)) if "/" in command else command, *map(str, args)],
-                    env={**inherited, **added, "KUBERNETES_EXEC_INFO": json.dumps(exec_info)},
-                    stdin=subprocess.DEVNULL,
-                    stdout=out,
-                    stderr=err,
-                    start_new_session=True,
-                ) as process:
-                    try:
-                        code = process.wait(_PLUGIN_S)
-                    except BaseException:
-                        os.killpg(process.pid, signal.SIGKILL)
-                        raise
-            except (OSError, ValueError) as error:
-                words = getattr(error, "strerror", None) or "it is not a program"
-                why = f"The program {name} cannot be started: {words}."
-                raise KubeconfigError(
-                    self._path, why, f"Install it. {short_line(server_words(_text(plugin, 'installHint')))}"
-                ) from error
-            except subprocess.TimeoutExpired:
-                why = f"The program {name} gave no login within {duration(_PLUGIN_S)}."
-                raise KubeconfigError(self._path, why, _LOG_IN) from None
-            out.seek(0)
-            err.seek(0)
-            answer, stderr = out.read(_LONGEST_FILE), err.read(_LONGEST_FILE)
+        try:
+            # In its own session it cannot ask at the terminal, and is ended with all its child processes.
+            with subprocess.Popen(
+                [str(self._file(command)) if "/" in command else command, *map(str, args)],
+                env={**inherited, **added, "KUBERNETES_EXEC_INFO": json.dumps(exec_info)},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                start_new_session=True,
+            ) as process:
+                try:
+                    answer, stderr = _outputs(process)
+                except BaseException:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    raise
+        except (OSError, ValueError) as error:
+            words = getattr(error, "strerror", None) or "it is not a program"
+            why = f"The program {name} cannot be started: {words}."
+            raise KubeconfigError(
+                self._path, why, f"Install it. {short_line(server_words(_text(plugin, 'installHint')))}"
+            ) from error
+        except subprocess.TimeoutExpired:
+            why = f"The program {name} gave no login within {duration(PLUGIN_S)}."
+            raise KubeconfigError(self._path, why, _LOG_IN) from None
+        except subprocess.SubprocessError as error:
+            raise KubeconfigError(self._path, f"The program {name} gave no login: {error}.", _LOOK_AT_IT) from None
+        code = process.returncode
         try:
             status = parse_json(answer)["status"] if code == 0 else None
         except (ValueError, KeyError, TypeError):
             status = None
         if not isinstance(status, dict):
             words = short_line(server_words(stderr.decode(errors="replace").strip().rpartition("\n")[2]))
+            if code == 0:
+                words = "its output has no credentials in the form of Kubernetes"
             why = f"The program {name} gave no login: {words or f'exit code {code}'}."
-            raise KubeconfigError(self._path, why, _LOG_IN)
+            raise KubeconfigError(self._path, why, _LOG_IN if code else _LOOK_AT_IT)
         return status
+
+
+def _outputs(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
+    """Wait for the end of an exec plugin, and return its output and the end of its messages.
+
+    A child process that the plugin leaves behind may keep the pipes open and write to them; that is not read.
+    Raises subprocess.TimeoutExpired, and SubprocessError for an output that is longer than any login.
+    """
+    ends = time.monotonic() + PLUGIN_S
+    out, err = process.stdout, process.stderr
+    assert out is not None and err is not None  # noqa: S101, PT018 - for the type checker: both are pipes
+    for pipe in (out, err):
+        os.set_blocking(pipe.fileno(), False)
+    answer = messages = b""
+    has_ended = False
+    while not has_ended:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            has_ended = process.wait(_LOOK_EVERY_S) is not None
+        answer += out.read(_LONGEST_FILE) or b""  # a raw pipe returns None if it has no bytes
+        messages = (messages + (err.read(_LONGEST_FILE) or b""))[-_LONGEST_FILE:]
+        if len(answer) > _LONGEST_FILE:
+            raise subprocess.SubprocessError(f"it printed more than {byte_size(_LONGEST_FILE)}")
+        if time.monotonic() >= ends and not has_ended:
+            raise subprocess.TimeoutExpired(process.args, PLUGIN_S)
+    return answer, messages
 
 
 def _text(data: Mapping[str, Any], key: str) -> str:

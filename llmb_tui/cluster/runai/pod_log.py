@@ -21,7 +21,8 @@ from llmb_tui.cluster.runai.kube import Kube
 from llmb_tui.cluster.runai.values import first_pod
 from llmb_tui.language.text import clean_line
 
-_WITHIN_S = 60.0
+WITHIN_S = 60.0
+"""Time within which the known bytes must arrive, seconds."""
 QUIET_S = 3.0
 """Longest pause, seconds, of a following read before it has returned the known bytes."""
 _MOST_BYTES = 64 << 20
@@ -119,7 +120,7 @@ class PodLog:
             return PodTail(None)
         try:
             beginning = _Beginning(sample)
-            ends = time.monotonic() + _WITHIN_S
+            ends = time.monotonic() + WITHIN_S
             while beginning.size < offset and (piece := reply.read(QUIET_S)):
                 beginning.add(piece)
                 _require(ends)
@@ -143,7 +144,7 @@ class PodLog:
         if reply is None:
             return None
         beginning = _Beginning(sample)
-        ends = time.monotonic() + _WITHIN_S
+        ends = time.monotonic() + WITHIN_S
         with contextlib.closing(reply):
             while piece := reply.read(_require(ends)):
                 beginning.add(piece)
@@ -167,10 +168,11 @@ class PodLog:
         reply = self._open(follow=True)
         if reply is None:
             return PodTail(None)
-        read = b""
+        read = bytearray()
         try:
+            ends = time.monotonic() + WITHIN_S
             while len(read) < len(before):
-                piece = reply.read(QUIET_S)
+                piece = reply.read(min(QUIET_S, _require(ends)))
                 if not piece:
                     raise _too_late(self.path)
                 read += piece
@@ -181,7 +183,7 @@ class PodLog:
         except BaseException:
             reply.close()
             raise
-        return PodTail(proof, reply, read[len(before) :])
+        return PodTail(proof, reply, bytes(read[len(before) :]))
 
     def _open(self, *, follow: bool) -> Reply | None:
         """Open the log at its beginning; None if there is none."""
@@ -193,11 +195,16 @@ class PodLog:
             if reply.status in _NOT_THERE:
                 return None
             body = b""
-            while len(body) < _LONGEST_REFUSAL and (piece := reply.read(QUIET_S)):
+            ends = time.monotonic() + QUIET_S
+            while len(body) < _LONGEST_REFUSAL and (piece := reply.read(ends - time.monotonic())):
                 body += piece
             error = refusal("Kubernetes", f"read the log of {self.path}", Response(reply.status, reply.headers, body))
             if reply.status == 403:
                 error.fix = "Ask for the permission to `get` `pods/log` in that namespace for the kubeconfig's user."
+            elif 300 <= reply.status < 400:
+                error.fix = (
+                    "If the other address is yours, set it as `server` in the kubeconfig. No login was sent there."
+                )
             raise error
 
 

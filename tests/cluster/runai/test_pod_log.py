@@ -19,12 +19,13 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llmb_tui.cluster.failures import DisconnectedError
+from llmb_tui.cluster.failures import DeadlineError, DisconnectedError
 from llmb_tui.cluster.remote_file import Sample, UnreadableFileError, cksum
-from llmb_tui.cluster.runai import pod_log
+from llmb_tui.cluster.runai import kube, pod_log
 from llmb_tui.cluster.runai.failures import ApiError
 from llmb_tui.cluster.runai.kube import Kube, KubeconfigError
 from llmb_tui.cluster.runai.pod_log import PodLog, end_of
+from llmb_tui.cluster.runai.secret import VARIABLE
 from llmb_tui.errors import LlmbError
 from llmb_tui.watch.follow import Follower, LogReplacedError
 from tests.cluster.runai.https_site import Request, Say, Site
@@ -239,6 +240,39 @@ def test_a_missing_permission_is_named_in_the_remedy(pods: Pods, log: PodLog) ->
     assert "`get` `pods/log`" in caught.value.fix
 
 
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_redirection_is_not_followed_and_its_remedy_is_about_the_kubeconfig(
+    pods: Pods, log: PodLog, status: int
+) -> None:
+    pods.refusals = [Say(status, headers={"Location": "https://elsewhere.example/\x1b]52;c;eA==\x07"})]
+    with pytest.raises(ApiError, match="redirects to another address") as caught:
+        log.prove(Sample(0, 0, 0), b"")
+    assert caught.value.why == f"It answered: https://elsewhere.example/ (HTTP {status})"
+    assert "`server` in the kubeconfig" in caught.value.fix
+
+
+def test_a_refusal_that_arrives_byte_by_byte_is_read_for_a_limited_time(pods: Pods, log: PodLog) -> None:
+    """Each byte comes in time, but all of them would take hours."""
+    pods.refusals = [Say(500, b"x" * 60_000, slowly=True)]
+    with pytest.raises(ApiError, match="failed to read the log"):
+        log.prove(Sample(0, 0, 0), b"")
+
+
+def test_the_known_part_of_a_rotated_log_is_awaited_for_a_limited_time(
+    pods: Pods, log: PodLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each byte comes in time, but all of them would take days."""
+    pods.data, pods.gone = LINES[:90_000], 60_000
+    known = LINES[20_000:80_000]
+    sample = Sample(60_000, 20_000, 60_000)
+    answers = [Say(chunks=iter([LINES[60_000:90_000]])), Say(body=LINES[60_000:90_000])]
+    dripping = Say(body=LINES[60_000:90_000], slowly=True)
+    pods.refusals = [*answers, dripping]
+    monkeypatch.setattr(pod_log, "WITHIN_S", 0.5)
+    with pytest.raises(DeadlineError, match="cannot be read"):
+        log.tail(sample, 80_000, known)
+
+
 def test_a_proof_is_that_of_the_bytes(pods: Pods, log: PodLog) -> None:
     pods.data = LINES
     proof = log.prove(Sample(10, 50, 20), LINES[50:70])
@@ -354,26 +388,65 @@ class TestKubeconfig:
         self.change(kubeconfig, exec={"command": "sh", "args": ["-c", script]})
         wait = subprocess.Popen.wait
 
-        def too_long(self: subprocess.Popen[bytes], timeout: float | None = None) -> int:
-            if timeout is None:
-                return wait(self)
-            until(started.exists)
-            raise subprocess.TimeoutExpired("sh", timeout)
+        def first_wait(self: subprocess.Popen[bytes], timeout: float | None = None) -> int:
+            if timeout is not None:
+                until(started.exists)
+            return wait(self, timeout)
 
         with os.fdopen(os.open(ended, os.O_RDONLY | os.O_NONBLOCK), "rb") as held:
-            monkeypatch.setattr(subprocess.Popen, "wait", too_long)
+            monkeypatch.setattr(subprocess.Popen, "wait", first_wait)
+            monkeypatch.setattr(kube, "PLUGIN_S", 0.0)
             with pytest.raises(KubeconfigError) as caught:
                 Kube(str(kubeconfig)).open("/x")
             assert "gave no login within" in caught.value.why
             until(lambda: held.read() == b"", "the last one that could write there to end")
 
     @pytest.mark.parametrize(
+        ("script", "why", "fix"),
+        [
+            ("head -c 500000 /dev/zero | tr '\\0' '['", "its output has no credentials in", "Start it"),
+            ("printf 'a\\0b\\377'", "its output has no credentials in", "Start it"),
+            ("exec cat /dev/zero", "it printed more than 1.05 MB", "Start it"),
+            ("printf '\\033]52;c;eA==\\a\\033[2Jno \\342\\200\\256way\\n' >&2; exit 3", "no \ufffdway", "Log in"),
+            ("head -c 3000000 /dev/zero >&2; echo end >&2; exit 1", "\ufffd", "Log in"),
+            (f"echo secret=${VARIABLE} >&2; exit 1", "secret=", "Log in"),
+            ("kill -9 $$", "exit code -9", "Log in"),
+        ],
+        ids=["deep JSON", "garbage", "endless output", "escapes", "long message", "our secret", "killed"],
+    )  # fmt: skip
+    def test_a_hostile_plugin_is_ended_and_its_words_are_clean_and_short(
+        self, kubeconfig: Path, monkeypatch: pytest.MonkeyPatch, script: str, why: str, fix: str
+    ) -> None:
+        monkeypatch.setenv(VARIABLE, "canary")
+        self.change(kubeconfig, exec={"command": "sh", "args": ["-c", script]})
+        with pytest.raises(KubeconfigError) as caught:
+            Kube(str(kubeconfig)).open("/x")
+        words = caught.value.why
+        assert words.startswith(f"The program sh gave no login: {why}")
+        assert len(words) < 250
+        assert caught.value.fix.startswith(fix)
+
+    def test_a_child_process_that_a_plugin_leaves_behind_is_neither_awaited_nor_read(
+        self, pods: Pods, kubeconfig: Path, tmp_path: Path
+    ) -> None:
+        """The child process prints without end as soon as the plugin has ended; without a reader it ends."""
+        ended = tmp_path / "ended"
+        os.mkfifo(ended)
+        child = f'exec 3>"{ended}"; while kill -0 $$; do :; done; exec cat /dev/zero'
+        answer = f'{{"status": {{"token": "{TOKEN}"}}}}'
+        script = f"({child}) & echo '{answer}'"
+        with os.fdopen(os.open(ended, os.O_RDONLY | os.O_NONBLOCK), "rb") as held:
+            self.change(kubeconfig, exec={"command": "sh", "args": ["-c", script]})
+            pods.data = b"x"
+            assert log_of(kubeconfig).prove(Sample(0, 0, 0), b"")
+            until(lambda: held.read() == b"", "the child process to end")
+
+    @pytest.mark.parametrize(
         ("command", "why"),
         [
             ("./missing", "cannot be started"),
             ("false", "exit code 1"),
-            ("true", "gave no login"),
-            ("head -c 300000 /dev/zero | tr '\\0' '['", "gave no login"),
+            ("true", "its output has no credentials"),
             ("echo 'refused: token=canary7Qz93817' >&2; exit 1", "gave no login: refused: token=[hidden]."),
         ],
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import threading
 from contextlib import AbstractContextManager, closing
 
 import pytest
@@ -9,8 +11,10 @@ import pytest
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.errors import LlmbError
+from llmb_tui.launch import install
 from llmb_tui.launch.install import _step_script
 from llmb_tui.launch.install_step import InstallStep
+from llmb_tui.launch.step_state import StepState
 from llmb_tui.preflight.login_node import login_node_group
 from llmb_tui.preflight.needs import Needs
 from llmb_tui.preflight.report import Check
@@ -222,3 +226,32 @@ def test_links_above_the_install_directory_are_fine(login: Rig) -> None:
     link.symlink_to(shared.install)
     shared.install = link
     assert install_check(shared).status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("owner", "holder"),
+    [
+        ("games@login02.example.4711.$(date +%s)", "games on login02.example"),
+        ("$(id -un 1000)@$(uname -n).1.$(date +%s)", "games"),
+        (r"$(printf 'games@\033]52;c;eA==\a\033[2J[red].1.%03000d' 5)", "games on [red]"),
+    ],
+    ids=["another member's install", "in the user's own name", "escape sequences"],
+)
+def test_a_lock_of_another_member_is_left_alone_and_its_holder_is_reported(
+    site: Site, rig: Rig, monkeypatch: pytest.MonkeyPatch, owner: str, holder: str
+) -> None:
+    """The lock is touched in the future, so it is held for as long as its owner likes."""
+    step = site.install / ".llmb-tui/steps/directories-pretrain_nemotron4"
+    rig.as_operator(f"umask 002; chmod g+ws {site.install}; mkdir -p {step}", check=True)
+    as_member(rig, f"mkdir {step}/lock && echo {owner} >{step}/lock/owner && touch -d 2099-01-01 {step}/lock")
+    before = rig.as_root(f"ls -laR {step}", check=True).stdout
+    shown: list[StepState] = []
+    monkeypatch.setattr(install, "HELD_PATIENCE_S", 0.1)
+    with pytest.raises(LlmbError, match=f": {re.escape(holder)} runs this step, and it shows no progress") as refused:
+        site.installer().run(shown.extend, threading.Event())
+    assert f"Its lock, {step}/lock, is held" in refused.value.why
+    assert [(state.status, state.detail) for state in shown if state.id == step.name] == [
+        ("running", f"{holder} runs this step.")
+    ]
+    assert rig.as_root(f"ls -laR {step}", check=True).stdout == before
+    assert not list(site.install.glob("workloads/*"))
