@@ -114,9 +114,14 @@ class TerminalPrompter:
         return confirm(f"{text.rstrip()} Trust it?")
 
     def answer(self, prompt: str, echo: bool) -> str | None:
-        """Ask for a password, a passphrase or a code; None if the user enters none."""
+        """Ask for a password, a passphrase or a code.
+
+        None at the end of input, and if the user types nothing without echo. With echo, Enter alone is an answer, for
+        which some servers wait.
+        """
         text = clean(prompt)
         if not echo:
             return read_hidden(text) or None
         print_status(text, end="")
-        return read_line().rstrip("\n") or None
+        line = read_line()
+        return line.rstrip("\n") if line else None

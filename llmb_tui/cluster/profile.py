@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import Field, dataclass
 from typing import Any, ClassVar, Protocol
+
+LATER: Mapping[str, Any] = {"later": True}
+"""Metadata of a profile's field that earlier versions do not have: documents omit it if it has no value."""
 
 
 @dataclass(frozen=True, slots=True)

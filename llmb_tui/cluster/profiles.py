@@ -13,7 +13,7 @@ import tomli_w
 
 from llmb_tui.cluster.kind import ClusterKind
 from llmb_tui.cluster.kinds import KINDS, UNNAMED
-from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.profile import LATER, ClusterProfile
 from llmb_tui.cluster.profile_check import InvalidFieldError
 from llmb_tui.store.files import write_atomic
 from llmb_tui.toml.read import TomlFileError, file_text, read_toml, toml_files
@@ -76,7 +76,9 @@ def profile_table(profile: ClusterProfile) -> dict[str, Any]:
 def profile_document(profile: ClusterProfile) -> dict[str, Any]:
     """All fields as in JSON and TOML: mounts as a list, environment as a table; the kind unless it is Slurm."""
     kind = {"kind": profile.kind} if profile.kind != UNNAMED else {}
-    return {**kind, **asdict(profile), "mounts": list(profile.mounts), "env": dict(profile.env)}
+    document = {**kind, **asdict(profile), "mounts": list(profile.mounts), "env": dict(profile.env)}
+    later = {field.name for field in fields(profile) if field.metadata == LATER}
+    return {key: value for key, value in document.items() if value is not None or key not in later}
 
 
 def _read(path: Path) -> tuple[ClusterProfile, str]:

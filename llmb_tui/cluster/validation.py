@@ -17,10 +17,17 @@ FEATURES = re.compile(r"[\w.+:=@/\[(!][\w.+:=@/\[\]()!&|*,-]*", re.ASCII)
 """A Slurm constraint such as `gpu&memory` or `[rack1*2&rack2*2]`."""
 ENV_NAME = re.compile(r"[A-Z_][A-Z0-9_]*", re.ASCII)
 """Name of an environment variable. NeMo-Run writes all names in capitals."""
-MEMORY = re.compile(r"0|[1-9]\d{0,9}[KMGT]?", re.ASCII)
-"""Memory of a node in Slurm's notation: `0` for all of it, or a number, in megabytes unless it has a unit."""
+MEMORY = re.compile(r"\d{1,10}([KMGT]B?)?", re.ASCII | re.IGNORECASE)
+"""Memory of a node in Slurm's notation: 0 for all of it, or a number, in megabytes unless it has a unit."""
+GPU_TYPE = re.compile(r"[A-Za-z0-9_][\w.+-]*", re.ASCII)
+"""Type in a request for GPUs, such as `h100` or `nvidia_h100_80gb_hbm3`."""
 MOUNT_FLAGS = re.compile(r"[a-z][a-z0-9=-]*(\+[a-z][a-z0-9=-]*)*", re.ASCII)
 """Mount flags of Pyxis, such as `ro+rprivate`."""
+
+
+def is_all_memory(amount: str) -> bool:
+    """True if an amount of `MEMORY` is zero, which requests all memory of a node."""
+    return not amount.upper().strip("0KMGTB")
 
 
 def matches(pattern: re.Pattern[str], value: str) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from llmb_tui.cluster.remote_text import remote_text
-from llmb_tui.cluster.slurm.params import arguments_of, gpu_options, sbatch_options
+from llmb_tui.cluster.slurm.params import arguments_of, gpu_options, partition_options, sbatch_options
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import LlmbError
 from llmb_tui.launch.naming import container, image_path
@@ -125,5 +125,6 @@ def _import_job(profile: SlurmProfile, gpus_per_node: int) -> StepJob:
         return StepJob("enroot", (*common, f"--partition={profile.cpu_partition}", "--mem=0"))
     # A job on one node has no segment.
     further = [option for option in sbatch_options(profile) if option[0] != "segment"]
-    options = arguments_of([*gpu_options(profile, gpus_per_node), *further])
-    return StepJob("enroot", (*common, f"--partition={profile.partition}", f"--mem={profile.memory}", *options))
+    memory = ("mem", profile.memory)
+    options = (*partition_options(profile.partition), memory, *gpu_options(profile, gpus_per_node), *further)
+    return StepJob("enroot", (*common, *arguments_of(options)))

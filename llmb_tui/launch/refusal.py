@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
+from llmb_tui.cluster.slurm.params import arguments_of, gpu_request_options
 from llmb_tui.cluster.slurm.partition import Partition, parse_time
+from llmb_tui.cluster.validation import is_all_memory
 from llmb_tui.diagnosis.rules import rules
 from llmb_tui.errors import LlmbError
 from llmb_tui.language.quantities import duration
@@ -96,13 +98,13 @@ def facts_of(run: Run, spec: SlurmSpec, partitions: Sequence[Partition]) -> Mapp
         if asked_s and (other.time_limit_s or asked_s) >= asked_s and other != partition
     ]
     in_words = {name: f"{name} `{value}`" if (value := options.get(name)) else f"its {name}" for name in options}
-    by_gres = {"gres": f"`--gres=gpu:{spec.tasks_per_node}`", "none": "jobs that ask for no GPUs"}
+    asked_gpus = arguments_of(gpu_request_options(spec.gpu_request, spec.tasks_per_node))
     return {
         "account": spec.account,
-        "partition": spec.partition,
+        "partition": spec.partition or "(not named)",
         "nodes": plural(spec.nodes, "node"),
         "gpus": plural(spec.tasks_per_node, "GPU"),
-        "gpu_request": by_gres.get(spec.gpu_request, f"`--gpus-per-node={spec.tasks_per_node}`"),
+        "gpu_request": f"`{asked_gpus[0]}`" if asked_gpus else "jobs that ask for no GPUs",
         "time": duration(asked_s) if asked_s else spec.time_limit,
         "most_time": f"gives at most {duration(limit_s)}" if limit_s else "does not give that much time",
         "needed": _needed(run),
@@ -113,7 +115,7 @@ def facts_of(run: Run, spec: SlurmSpec, partitions: Sequence[Partition]) -> Mapp
         "reservation": in_words.get("reservation", "the reservation"),
         "constraint": f"`{options['constraint']}`" if options.get("constraint") else "that it asks for",
         "segment": options.get("segment") or "that size",
-        "memory": f"{spec.memory} of memory" if spec.memory != "0" else "the memory that it asks for",
+        "memory": f"{spec.memory} of memory" if not is_all_memory(spec.memory) else "the memory that it asks for",
     }
 
 

@@ -124,6 +124,7 @@ class LaunchSpec(OwnScriptSpec):
     nodes: int
     tasks_per_node: int
     gpu_request: str
+    """`gres`, `gpus-per-node` or `none`; `gres:h100` requests a type."""
     time_limit: str
     container_image: str
     mounts: tuple[str, ...]
@@ -152,8 +153,8 @@ class LaunchSpec(OwnScriptSpec):
 
     @property
     def account_and_partition(self) -> str:
-        """The job's account and partition, with a comma."""
-        return f"{self.account}, {self.partition}"
+        """The job's account and partition, with a comma; the account alone if the job names no partition."""
+        return ", ".join(filter(None, (self.account, self.partition)))
 
     @property
     def image_used(self) -> str:
@@ -221,6 +222,7 @@ class UpstreamSpec(Spec):
     nodes: int
     tasks_per_node: int
     gpu_request: str
+    """`gres`, `gpus-per-node` or `none`; `gres:h100` requests a type."""
     time_limit: str
     memory: str
     options: tuple[tuple[str, str | None], ...]
@@ -234,8 +236,8 @@ class UpstreamSpec(Spec):
 
     @property
     def account_and_partition(self) -> str:
-        """The job's account and partition, with a comma."""
-        return f"{self.account}, {self.partition}"
+        """The job's account and partition, with a comma; the account alone if the job names no partition."""
+        return ", ".join(filter(None, (self.account, self.partition)))
 
     @property
     def sbatch_options(self) -> Mapping[str, str | None]:

@@ -21,7 +21,10 @@ _ALONE = ("profile", "nccl_trace", "load_checkpoint")
 # Paths that are valid in batch scripts.
 _PATH = re.compile(r"/[\w.+@=-][\w./+@=-]*", re.ASCII)
 _WARN = "the verdict will be WARN"
-_TIME_LIMIT = re.compile(r"(?:(\d{1,3})-)?(\d{1,3}):([0-5]\d):([0-5]\d)", re.ASCII)
+_CLOCK = re.compile(r"(?:\d{1,3}-)?\d{1,3}:[0-5]\d:[0-5]\d", re.ASCII)
+_NUMBER = r"\d{1,6}"
+# sbatch(1), --time: minutes, minutes:seconds, hours:minutes:seconds, and hours first after a number of days.
+_TIME_LIMIT = re.compile(rf"(?:({_NUMBER})-)?({_NUMBER})(?::({_NUMBER}))?(?::({_NUMBER}))?", re.ASCII)
 
 
 def steps_of(resolved: ResolvedSelection) -> int:
@@ -31,21 +34,30 @@ def steps_of(resolved: ResolvedSelection) -> int:
 
 
 def time_limit_of(resolved: ResolvedSelection) -> str:
-    """Slurm time limit: the selection's if it is valid, else the recipe's."""
+    """Slurm time limit as `HH:MM:SS` or `D-HH:MM:SS`: the selection's if it is valid, else the recipe's."""
     time_limit, launch = resolved.selection.time_limit, resolved.recipe.launch
-    if time_limit is not None and seconds_of(time_limit):
-        return time_limit
+    if time_limit is not None and (seconds := seconds_of(time_limit)):
+        return time_limit if _CLOCK.fullmatch(time_limit) else _clock(seconds)
     usual = (resolved.selection.strong_scaling and launch.time_limit_strong) or launch.time_limit
     return option_time_limit(resolved) or usual
 
 
 def seconds_of(time_limit: str) -> int:
-    """Seconds of `HH:MM:SS` or `D-HH:MM:SS`; 0 for anything else."""
+    """Seconds of a time limit in any form of sbatch, such as `30`, `30:00`, `01:30:00` or `1-12`; 0 for others."""
     match = _TIME_LIMIT.fullmatch(time_limit)
     if not match:
         return 0
-    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
-    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+    days, *parts = match.groups()
+    first, second, third = (int(part or 0) for part in parts)
+    begins_with_hours = days is not None or parts[2] is not None
+    hours, minutes, seconds = (first, second, third) if begins_with_hours else (0, first, second)
+    return ((int(days or 0) * 24 + hours) * 60 + minutes) * 60 + seconds
+
+
+def _clock(seconds: int) -> str:
+    days, rest = divmod(seconds, 24 * 3600)
+    clock = f"{rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}"
+    return f"{days}-{clock}" if days else clock
 
 
 def limit_problems(resolved: ResolvedSelection, estimate: Estimate | None) -> Iterator[Problem]:
@@ -57,8 +69,8 @@ def limit_problems(resolved: ResolvedSelection, estimate: Estimate | None) -> It
     elif selection.steps is not None and selection.steps != steps:
         reason = f"The run takes {plural(steps, 'step')} because of its options"
         yield error("steps", f"{reason}, not {selection.steps}.", "Leave the number of steps empty.")
-    if selection.time_limit is not None and selection.time_limit != limit:
-        reason = "The time limit is not HH:MM:SS or D-HH:MM:SS, or it is zero."
+    if selection.time_limit is not None and not seconds_of(selection.time_limit):
+        reason = "The time limit is in none of Slurm's forms, such as HH:MM:SS or D-HH:MM:SS, or it is zero."
         yield error("time_limit", reason, f"Write it like {limit}.")
     elif estimate and steps * estimate.step_time_s > seconds_of(limit):
         minutes = math.ceil(steps * estimate.step_time_s / 60)

@@ -146,7 +146,7 @@ class Selection:
     steps: int | None = None
     """Training steps; None: the recipe's default."""
     time_limit: str | None = None
-    """Slurm time limit `HH:MM:SS`; None: the recipe's default."""
+    """Slurm time limit in any form that sbatch accepts, such as `HH:MM:SS`; None: the recipe's default."""
     options: RunOptions = NOTHING_MORE
 
     @property

@@ -197,8 +197,9 @@ def _enroot_checks(answers: Answers, needs: Needs, *, image_is_there: bool) -> I
         if image_is_there:
             yield ok("enroot", "Enroot", f"{found}; the image is there", needed)
             return
-        where = f"in partition {needs.profile.cpu_partition or needs.profile.partition}"
-        fix = f"A job {where} will import the container image; like other jobs, it waits in the queue."
+        partition = needs.profile.cpu_partition or needs.profile.partition
+        where = f" in partition {partition}" if partition else ""
+        fix = f"A job{where} will import the container image; like other jobs, it waits in the queue."
         yield warning("enroot", "Enroot", f"{found}, so its settings were not checked", needed, fix)
         return
     version, *rest = enroot.text.strip().split("\n")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from llmb_tui.cluster.batch import NO_ANSWER, TIMED_OUT
 from llmb_tui.cluster.slurm.inventory import fitting_request, parse_config
+from llmb_tui.cluster.slurm.params import arguments_of, gpu_options
 from llmb_tui.cluster.slurm.partition import NodeGroup, Partition, parse_partitions, parse_time
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.language.labels import gpus_label
@@ -27,7 +29,6 @@ from llmb_tui.preflight.report import Check
 PartitionSettings = dict[str, dict[str, str]]
 """Settings in the output of `scontrol show partition`, by partition."""
 
-_REQUESTS = {"gres": "--gres=gpu:N", "gpus-per-node": "--gpus-per-node=N", "none": "no GPU request"}
 _LIFTED = "The job's QOS lifts this limit of the partition ({})."
 
 
@@ -38,26 +39,49 @@ def parse_settings(text: str) -> PartitionSettings:
     return {record["PartitionName"]: record for record in tables if "PartitionName" in record}
 
 
-def partition_checks(answers: Answers, needs: Needs, qos_flags: frozenset[str]) -> Iterator[Check]:
-    """Check the profile's partitions, and all requirements for their nodes.
+def possible_partitions(answers: Answers, profile: SlurmProfile, config: Mapping[str, str]) -> PartitionSettings:
+    """Settings of the partitions in which a job of the profile may run.
 
-    `qos_flags`: flags of the job's QOS, which may lift limits of a partition.
+    If the profile names none, that is Slurm's default partition; if a plugin of the site may choose, or there is no
+    default, it is any partition that the user may use.
+    """
+    settings = parse_settings(answers["partition"].text)
+    if profile.partition:
+        return settings
+    default = {name: record for name, record in settings.items() if record.get("Default") == "YES"}
+    if default and not _may_be_chosen_by_site(config):
+        return default
+    usable = {n: s for n, s in settings.items() if _usable(s, profile, answers["who"].text).status == "ok"}
+    return usable or settings
+
+
+def _may_be_chosen_by_site(config: Mapping[str, str]) -> bool:
+    return config.get("JobSubmitPlugins", "unknown") not in ("", "(null)")
+
+
+def partition_checks(
+    answers: Answers, needs: Needs, settings: PartitionSettings, qos_flags: frozenset[str]
+) -> Iterator[Check]:
+    """Check the partitions in which the job may run, and all requirements for their nodes.
+
+    `settings`: these partitions, from `possible_partitions`. `qos_flags`: flags of the job's QOS, which may lift limits
+    of a partition.
     """
     profile, plan = needs.profile, needs.plan
+    config = parse_config(answers["config"].text)
     partitions = parse_partitions(answers["nodes"].text)
-    settings = parse_settings(answers["partition"].text)
     if answers["partition"].exit_code != 0 or not settings:
         if partitions and answers["partition"].exit_code not in (TIMED_OUT, NO_ANSWER.exit_code):
             found = ", ".join(partition.name for partition in partitions)
             fix = "Set the cluster's partition to one of these."
-            yield failed("partition", "Partition", found, profile.partition, fix)
+            yield failed("partition", "Partition", found, profile.partition or "any", fix)
         else:
-            yield unserved(
-                "partition", "Partition", first_line(answers["partition"]), profile.partition, ADMINISTRATORS
-            )
+            needed = profile.partition or "any"
+            yield unserved("partition", "Partition", first_line(answers["partition"]), needed, ADMINISTRATORS)
         return
     groups = [_usable(partition, profile, answers["who"].text) for partition in settings.values()]
-    yield next((check for check in groups if check.status == "ok"), groups[0])
+    usable = next((check for check in groups if check.status == "ok"), groups[0])
+    yield usable if profile.partition or usable.status != "ok" else _not_named(settings, config)
     if plan is not None:
         yield _time_limit(settings, plan, qos_flags)
     requested = [partition for partition in partitions if partition.name in settings]
@@ -66,14 +90,45 @@ def partition_checks(answers: Answers, needs: Needs, qos_flags: frozenset[str]) 
         yield failed("nodes", "Nodes", "none", _needed_nodes(plan), fix)
         return
     counted = any(partition.gpus for partition in partitions)
+    if profile.gpu_type is not None and any(partition.gpus for partition in requested):
+        found = _kinds(group for partition in requested for group in partition.groups)
+        partitions = [_of_type(partition, profile.gpu_type) for partition in partitions]
+        requested = [partition for partition in partitions if partition.name in settings]
+        if not any(partition.gpus for partition in requested):
+            fix = "Slurm would refuse the job: set the cluster's GPU type to one of these, or remove it."
+            yield failed("gpu-request", "GPU request", found, _request(profile), fix)
+            return
     yield _nodes(requested, settings, plan, qos_flags, counted=counted)
     if counted and not any(partition.gpus for partition in requested):
         yield _no_gpus(requested, partitions, plan)
     elif plan is not None:
         yield _gpus(requested, partitions, profile, plan)
-    yield _gpu_request(partitions, profile, parse_config(answers["config"].text))
+    yield _gpu_request(partitions, profile, config)
     if plan is not None:
         yield _architecture(answers, set(settings), plan)
+
+
+def _not_named(settings: PartitionSettings, config: Mapping[str, str]) -> Check:
+    """Check that a job without a partition gets one; the test submission shows whether the site takes it."""
+    default = next((name for name, record in settings.items() if record.get("Default") == "YES"), "")
+    needed = "Slurm or the site chooses"
+    if _may_be_chosen_by_site(config):
+        return ok("partition", "Partition", f"not named; the default is {default or 'none'}", needed)
+    if default:
+        return ok("partition", "Partition", f"not named; Slurm uses its default, {default}", needed)
+    fix = "Name the cluster's partition: Slurm refuses a job without one."
+    return failed("partition", "Partition", "not named, and Slurm has no default", needed, fix)
+
+
+def _of_type(partition: Partition, gpu_type: str) -> Partition:
+    """The partition with only those GPUs that a request for the type can get."""
+    groups = (replace(g, gpus=tuple(gpus for gpus in g.gpus if gpus.type == gpu_type)) for g in partition.groups)
+    return replace(partition, groups=tuple(groups))
+
+
+def _request(profile: SlurmProfile) -> str:
+    """Option that requests the GPUs of a node."""
+    return "".join(arguments_of(gpu_options(profile, "N"))) or "no GPU request"
 
 
 def _usable(settings: dict[str, str], profile: SlurmProfile, who: str) -> Check:
@@ -148,20 +203,32 @@ def _nodes(
 def _nodes_of(count: tuple[int, int], settings: dict[str, str], plan: Plan | None, qos_flags: frozenset[str]) -> Check:
     nodes, needed = 1 if plan is None else plan.nodes, _needed_nodes(plan)
     total, working = count
-    most = settings.get("MaxNodes", "UNLIMITED")
     found = f"{working} working of {total}"
-    over, at_most = most.isdecimal() and int(most) < nodes, f"at most {most} for one job"
-    if over and "PartitionMaxNodes" not in qos_flags:
-        return failed("nodes", "Nodes", at_most, needed, "Choose fewer GPUs, or a partition that allows more nodes.")
+    limit, fix, lifted_by = _node_limit(settings, plan)
+    if limit and lifted_by not in qos_flags:
+        return failed("nodes", "Nodes", limit, needed, fix)
     if total == 0 and plan is not None:
         return failed("nodes", "Nodes", "none with these GPUs", needed, "Choose a partition whose nodes have them.")
     if total < nodes:
         return failed("nodes", "Nodes", found, needed, "Choose fewer GPUs, or a larger partition.")
-    if over:
-        return warning("nodes", "Nodes", at_most, needed, _LIFTED.format("PartitionMaxNodes"))
+    if limit:
+        return warning("nodes", "Nodes", limit, needed, _LIFTED.format(lifted_by))
     if working < nodes:
         return warning("nodes", "Nodes", found, needed, "The job will wait until enough other nodes work again.")
     return ok("nodes", "Nodes", found, needed)
+
+
+def _node_limit(settings: dict[str, str], plan: Plan | None) -> tuple[str, str, str]:
+    """The partition's limit that the plan violates, its remedy and the flag of a QOS that lifts it; empty if none."""
+    most, least = settings.get("MaxNodes", "UNLIMITED"), settings.get("MinNodes", "0")
+    nodes = 1 if plan is None else plan.nodes
+    if most.isdecimal() and int(most) < nodes:
+        fix = "Choose fewer GPUs, or a partition that allows more nodes."
+        return f"at most {most} for one job", fix, "PartitionMaxNodes"
+    if plan is not None and least.isdecimal() and int(least) > nodes:
+        fix = "Choose more GPUs, or a partition that allows fewer nodes."
+        return f"at least {least} for one job", fix, "PartitionMinNodes"
+    return "", "", ""
 
 
 def _count(partition: Partition, plan: Plan | None, *, counted: bool) -> tuple[int, int]:
@@ -202,7 +269,8 @@ def _gpus(requested: list[Partition], partitions: list[Partition], profile: Slur
     """Check that a node has the GPUs of the plan, and that the job cannot get other GPUs."""
     counted = any(partition.gpus for partition in partitions)
     groups = [group for partition in requested for group in partition.groups]
-    without = " and ".join(partition.name for partition in requested if not partition.gpus) if counted else ""
+    named = profile.partition or profile.gpu_request == "none"
+    without = " and ".join(partition.name for partition in requested if not partition.gpus and counted and named)
     found = _kinds(groups) or "Slurm counts no GPUs"
     if without:
         found += f"; none in {without}"
@@ -216,14 +284,18 @@ def _gpus(requested: list[Partition], partitions: list[Partition], profile: Slur
         fix = f"A MIG slice is not a whole {plan.selection.gpu.upper()}. " if slices else ""
         return failed("gpus", "GPUs", found, f"{needed} in a node", fix + _another_partition(partitions, plan))
     if without and profile.gpu_request == "none":
-        fix = f"The job requests no GPUs and could start without any: remove {without} from the cluster's partition."
+        fix = f"The job requests no GPUs and could start without any: {_avoid(without, profile)}."
         return failed("gpus", "GPUs", found, f"{needed} in every node", fix)
     doubts = list(_doubts(groups, profile.constraint, plan))
     if without:
-        doubts.append(f"A job that requests GPUs does not start in {without}: remove it from the cluster's partition.")
+        doubts.append(f"A job that requests GPUs does not start in {without}: {_avoid('it', profile)}.")
     if doubts:
         return warning("gpus", "GPUs", found, f"{needed} in every node", " ".join(doubts))
     return ok("gpus", "GPUs", found, f"{needed} in a node")
+
+
+def _avoid(partition: str, profile: SlurmProfile) -> str:
+    return f"remove {partition} from the cluster's partition" if profile.partition else "name the cluster's partition"
 
 
 def _doubts(groups: list[NodeGroup], constraint: str | None, plan: Plan) -> Iterator[str]:
@@ -235,24 +307,33 @@ def _doubts(groups: list[NodeGroup], constraint: str | None, plan: Plan) -> Iter
     other = [group for group in able if group not in pure]
     # A constraint that is an expression may already select the right nodes.
     if other and (constraint is None or selected is not groups):
-        yield f"The job could get other GPUs than {gpu.upper()}: {_selection_advice(pure, other)}"
+        yield f"The job could get other GPUs than {gpu.upper()}: {_selection_advice(pure, other, gpu)}"
     cards = [group for group in able if any(g.model.is_type(gpu) and g.model.is_card for g in group.gpus)]
     if cards:
         yield card_warning(gpu, (g.type or "" for group in cards for g in group.gpus if g.model.is_card))
         modules = [group for group in pure if group not in cards]
         if modules:
-            yield f"To get only SXM, {_selection_advice(modules, cards)}"
+            yield f"To get only SXM, {_selection_advice(modules, cards, gpu)}"
 
 
-def _selection_advice(right: list[NodeGroup], wrong: list[NodeGroup]) -> str:
+def _selection_advice(right: list[NodeGroup], wrong: list[NodeGroup], gpu: str) -> str:
+    """Advice how a job gets GPUs of a type only on the right nodes; without such nodes, only whole GPUs of the type."""
     if not right:
         # The request has only a number, and these nodes have both kinds.
-        return "choose a partition whose nodes have only whole GPUs of this type."
+        return f"{_type_advice(wrong, [], gpu)}choose a partition whose nodes have only whole GPUs of this type."
     common = set.intersection(*(set(group.features) for group in right))
     features = common - {feature for group in wrong for feature in group.features}
     if features:
         return f"set the cluster's constraint to {' or '.join(sorted(features))}."
-    return "choose a partition with one kind of GPUs, or exclude the other nodes."
+    return f"{_type_advice(right, wrong, gpu)}choose a partition with one kind of GPUs, or exclude the other nodes."
+
+
+def _type_advice(right: list[NodeGroup], wrong: list[NodeGroup], gpu: str) -> str:
+    """Advice to request the type by name, if Slurm has the same name for it on all right nodes and on no other."""
+    types = {gpus.type for group in right for gpus in group.gpus if gpus.model.is_type(gpu)}
+    others = {gpus.type for group in wrong for gpus in group.gpus}
+    name = types.pop() if len(types) == 1 else None
+    return f"set the cluster's GPU type to {name}, or " if name and name not in others else ""
 
 
 def _fits(group: NodeGroup, plan: Plan, *, counted: bool) -> bool | None:
@@ -269,10 +350,10 @@ def _fits(group: NodeGroup, plan: Plan, *, counted: bool) -> bool | None:
     return None if possible >= plan.gpus_per_node else False
 
 
-def _gpu_request(partitions: list[Partition], profile: SlurmProfile, config: dict[str, str]) -> Check:
+def _gpu_request(partitions: list[Partition], profile: SlurmProfile, config: Mapping[str, str]) -> Check:
     fitting = fitting_request(tuple(partitions), config)
     found = "Slurm counts no GPUs in any partition" if fitting == "none" else "Slurm counts GPUs"
-    needed = _REQUESTS[profile.gpu_request]
+    needed = _request(profile)
     if profile.gpu_request != "none" and fitting == "none":
         fix = "Slurm would refuse the job: set the cluster's GPU request to none."
         return failed("gpu-request", "GPU request", found, needed, fix)

@@ -11,14 +11,14 @@ from llmb_tui.cluster.slurm.accounting import Association, qos_of
 from llmb_tui.cluster.slurm.client import SEGMENT_SINCE, parse_version
 from llmb_tui.cluster.slurm.partition import parse_partitions, parse_time
 from llmb_tui.cluster.slurm.profile import SlurmProfile
-from llmb_tui.language.text import clean_line
+from llmb_tui.language.text import clean_line, plural
 from llmb_tui.plan.plan import Plan
 from llmb_tui.preflight.check_group import Answers, failed, first_line, ok, warning
 from llmb_tui.preflight.needs import Needs
 from llmb_tui.preflight.partition import PartitionSettings
 from llmb_tui.preflight.report import Check
 
-_COLUMNS = "name,flags,maxwall,maxtres,maxtrespu,grptres"
+_COLUMNS = "name,flags,maxwall,maxtres,maxtrespu,grptres,mintres"
 QOS = f'[ "$rc_associations" -ne {TIMED_OUT} ] && limited 6 sacctmgr -nP show qos format={_COLUMNS}'
 """Snippet for `run_batch`, after `associations`: it does not wait for hanging accounting a second time."""
 _NONE = "(null)"
@@ -36,17 +36,20 @@ class Qos:
     longest: str
     """Longest run time in Slurm's notation; empty for no limit."""
     resources: Mapping[tuple[int, str], int]
-    """Limits of `node` and `gres/gpu`, by kind of limit (per job, per user, of all together) and resource."""
+    """Limits of nodes and GPUs, by kind of limit (per job, per user, of all together) and Slurm's resource, such as
+    `node`, `gres/gpu` or `gres/gpu:h100`."""
+    smallest: Mapping[str, int]
+    """Smallest numbers of nodes and GPUs of a job, by resource."""
 
 
-def request_checks(answers: Answers, needs: Needs) -> Iterator[Check]:
-    """Make one check for each of these fields that is set."""
+def request_checks(answers: Answers, needs: Needs, settings: PartitionSettings) -> Iterator[Check]:
+    """Make one check for each of these fields that is set. `settings`: partitions in which the job may run."""
     profile, plan = needs.profile, needs.plan
     if profile.reservation is not None:
         for name in profile.reservation.split(","):
             yield _reservation(answers, name, needs)
     if profile.constraint is not None:
-        yield _constraint(answers, profile.constraint, profile)
+        yield _constraint(answers, profile.constraint, settings)
     if profile.exclude is not None:
         yield _exclude(answers, profile.exclude)
     if profile.segment is not None:
@@ -89,9 +92,8 @@ def _lists(names: str, mine: str) -> bool | None:
     return (f"-{mine}" not in names.split(",")) if names.startswith("-") else mine in names.split(",")
 
 
-def _constraint(answers: Answers, constraint: str, profile: SlurmProfile) -> Check:
-    partitions = profile.partition.split(",")
-    groups = [g for p in parse_partitions(answers["nodes"].text) if p.name in partitions for g in p.groups]
+def _constraint(answers: Answers, constraint: str, settings: PartitionSettings) -> Check:
+    groups = [g for p in parse_partitions(answers["nodes"].text) if p.name in settings for g in p.groups]
     features = dict.fromkeys(feature for group in groups for feature in group.features)
     missing = [word for word in _FEATURE.findall(_COUNT.sub("", constraint)) if word not in features]
     if missing:
@@ -133,15 +135,18 @@ def parse_qos(answer: Answer) -> dict[str, Qos]:
     by_name = {}
     for line in answer.text.splitlines() if answer.exit_code == 0 else ():
         cells = line.split("|")
-        if len(cells) == 6:
-            name, flags, longest, *kinds = cells
+        if len(cells) == 7:
+            name, flags, longest, *kinds, smallest = cells
             limits = {
-                (kind, resource): int(most)
-                for kind, text in enumerate(kinds)
-                for resource, most in re.findall(r"(?:^|,)(node|gres/gpu)=(\d+)", text)
+                (kind, resource): most for kind, text in enumerate(kinds) for resource, most in _resources(text).items()
             }
-            by_name[name] = Qos(name, frozenset(flags.split(",")), longest, limits)
+            by_name[name] = Qos(name, frozenset(flags.split(",")), longest, limits, _resources(smallest))
     return by_name
+
+
+def _resources(text: str) -> dict[str, int]:
+    """Numbers of nodes and GPUs in Slurm's list of trackable resources."""
+    return {name: int(number) for name, number in re.findall(r"(?:^|,)(node|gres/gpu(?::[^,=]+)?)=(\d+)", text)}
 
 
 def qos_check(
@@ -151,7 +156,7 @@ def qos_check(
     settings: PartitionSettings,
     config: Mapping[str, str],
 ) -> Iterator[Check]:
-    """Make one check if the profile names a QOS or the plan exceeds a limit, otherwise none.
+    """Make one check if the profile names a QOS or the plan violates a limit, otherwise none.
 
     Of several partitions the one with the fewest exceeded limits counts: a job runs in one of them.
     """
@@ -165,11 +170,21 @@ def qos_check(
         return
     own = qos_of_job(answers, profile, associations)
     partition_qos = [by_name.get(partition.get("QoS", "")) for partition in settings.values()] or [None]
-    exceeded = [list(_exceeded(_in_force(own, qos), plan)) for qos in partition_qos] if plan is not None else [[]]
-    fewest = min(exceeded, key=len)
-    if fewest and "limits" not in config.get("AccountingStorageEnforce", "limits"):
+    in_force = [_in_force(own, qos) for qos in partition_qos]
+    fewest: list[str] = []
+    too_small: list[str] = []
+    if plan is not None:
+        requested = _requested(plan, profile)
+        violations = [([*_exceeded(qos, plan, requested)], [*_below(qos, requested)]) for qos in in_force]
+        fewest, too_small = min(violations, key=lambda both: len(both[0]) + len(both[1]))
+    if (fewest or too_small) and "limits" not in config.get("AccountingStorageEnforce", "limits"):
         fix = "Slurm does not enforce limits on this cluster: the job may still run."
-        yield warning("qos", "QOS", "; ".join(fewest), needed, fix)
+        yield warning("qos", "QOS", "; ".join([*fewest, *too_small]), needed, fix)
+    elif too_small:
+        fix = "Slurm accepts the job, but it waits without an end: choose more GPUs, or another QOS."
+        if fewest:
+            fix = "No size suits these limits: choose another QOS or partition."
+        yield failed("qos", "QOS", "; ".join([*fewest, *too_small]), needed, fix)
     elif fewest:
         fix = "Choose fewer GPUs or a shorter time limit, or a QOS that allows more."
         yield failed("qos", "QOS", "; ".join(fewest), needed, fix)
@@ -186,14 +201,33 @@ def _in_force(own: Qos | None, partition_qos: Qos | None) -> list[Qos]:
     return [qos for qos in in_order if qos is not None]
 
 
-def _exceeded(in_force: list[Qos], plan: Plan) -> Iterator[str]:
-    request = {"node": plan.nodes, "gres/gpu": plan.nodes * plan.gpus_per_node}
-    words = {"node": "nodes", "gres/gpu": "GPUs"}
+def _requested(plan: Plan, profile: SlurmProfile) -> dict[str, int]:
+    """Nodes and GPUs of the job by Slurm's resource; by type, too, if the job requests one."""
+    gpus = plan.nodes * plan.gpus_per_node
+    typed = {f"gres/gpu:{profile.gpu_type}": gpus} if profile.gpu_type is not None else {}
+    return {"node": plan.nodes, "gres/gpu": gpus, **typed}
+
+
+def _in_words(number: int, resource: str) -> str:
+    return plural(number, "node") if resource == "node" else plural(number, "GPU")
+
+
+def _below(in_force: list[Qos], requested: Mapping[str, int]) -> Iterator[str]:
+    """Smallest sizes of a job that the request does not reach; the first QOS that sets one counts."""
+    decided: set[str] = set()
+    for qos in in_force:
+        for resource, least in qos.smallest.items():
+            if resource not in decided and requested.get(resource, least) < least:
+                yield f"{qos.name} requires at least {_in_words(least, resource)}"
+        decided |= qos.smallest.keys()
+
+
+def _exceeded(in_force: list[Qos], plan: Plan, requested: Mapping[str, int]) -> Iterator[str]:
     decided: set[tuple[int, str]] = set()
     for qos in in_force:
         for (kind, resource), most in qos.resources.items():
-            if (kind, resource) not in decided and request[resource] > most:
-                yield f"{qos.name} allows {most} {words[resource]}"
+            if (kind, resource) not in decided and requested.get(resource, 0) > most:
+                yield f"{qos.name} allows {_in_words(most, resource)}"
         decided |= qos.resources.keys()
     limit = parse_time(plan.time_limit)
     for qos in in_force:

@@ -18,13 +18,13 @@ from llmb_tui.cluster.slurm.accounting import (
     qos_of,
 )
 from llmb_tui.cluster.slurm.inventory import CONFIG, IF_IT_ANSWERS, parse_config
-from llmb_tui.cluster.slurm.params import arguments_of, gpu_options, sbatch_options
+from llmb_tui.cluster.slurm.params import arguments_of, gpu_options, partition_options, sbatch_options
 from llmb_tui.cluster.slurm.partition import SINFO_FORMAT, sinfo
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.plan.plan import Plan
 from llmb_tui.preflight.check_group import ADMINISTRATORS, Answers, CommandChecks, failed, first_line, ok, warning
 from llmb_tui.preflight.needs import Needs
-from llmb_tui.preflight.partition import parse_settings, partition_checks
+from llmb_tui.preflight.partition import partition_checks, possible_partitions
 from llmb_tui.preflight.report import Check
 from llmb_tui.preflight.requests import QOS, qos_check, qos_of_job, request_checks
 
@@ -34,6 +34,12 @@ PYXIS_OPTIONS = (
     "--no-container-mount-home",
 )
 """Options of Pyxis that the batch scripts use."""
+RECIPES_MPI = "pmix"
+"""MPI type of all recipes."""
+_OTHER_MPI = (
+    "Or set the cluster's MPI type to {} and use our script: ranks of PyTorch then start, but code that calls MPI may "
+    "fail."
+)
 
 _PLUGSTACK = """
 conf=$(scontrol show config | sed -n 's/^PlugStackConfig *= *//p')
@@ -46,7 +52,8 @@ _OTHER_SLURM = re.compile(r"[^\n]*Incompatible (?:Slurm )?plugin (?:\S+ )?versio
 
 # Messages of sbatch for a job that it will never accept. Other messages may be about the present moment only.
 _NEVER = re.compile(
-    r"invalid|specification|not available|limit|denied|violates|unrecognized option|not found|too many", re.IGNORECASE
+    r"invalid|specification|not available|limit|denied|violates|unrecognized option|not found|too many|no partition",
+    re.IGNORECASE,
 )
 
 
@@ -56,16 +63,19 @@ def slurm_group(needs: Needs) -> CommandChecks:
     Their deadline is the sum of all time limits, because a slow answer is still an answer.
     """
     profile = needs.profile
-    partitions = [shell_join(["scontrol", "-a", "show", "partition", name]) for name in profile.partition.split(",")]
+    partitions = [shell_join(["scontrol", "-a", "show", "partition", name]) for name in profile.partitions]
     nodes, all_nodes = sinfo("-o", SINFO_FORMAT), sinfo("-a", "-o", SINFO_FORMAT)
-    to = ("--test-only", f"--account={profile.account}", f"--partition={profile.partition}")
+    to = ("--test-only", f"--account={profile.account}", *arguments_of(partition_options(profile.partition)))
+    mpi = shell_join(["srun", f"--mpi={mpi_type(profile)}", *to, "--nodes=1", "--time=1", "true"])
     commands = {
         "version": "sinfo --version",
         "ping": "limited 11 scontrol ping",
         "config": IF_IT_ANSWERS + CONFIG,
-        "partition": IF_IT_ANSWERS + " && ".join(partitions),
-        # Hidden partitions too, unless the user has to choose another one.
-        "nodes": f'{IF_IT_ANSWERS}if [ "$rc_partition" -eq 0 ]; then {all_nodes}; else {nodes}; fi',
+        "partition": IF_IT_ANSWERS + (" && ".join(partitions) or "scontrol show partition"),
+        # Hidden partitions too if the profile names partitions, unless the user has to choose another one.
+        "nodes": f'{IF_IT_ANSWERS}if [ "$rc_partition" -eq 0 ]; then {all_nodes}; else {nodes}; fi'
+        if partitions
+        else IF_IT_ANSWERS + nodes,
         "architectures": f"{IF_IT_ANSWERS}{{ {remote_text('architectures.sh')} }}",
         "machine": "uname -m",
         "who": "id -un; id -Gn",
@@ -76,7 +86,7 @@ def slurm_group(needs: Needs) -> CommandChecks:
         "plugstack": f"{IF_IT_ANSWERS}{{ {_PLUGSTACK} }}",
         "mpi": f"{IF_IT_ANSWERS}limited 8 srun --mpi=list",
         # The list may name plugins that cannot be loaded; a test start loads them.
-        "pmix": IF_IT_ANSWERS + "limited 8 " + shell_join(["srun", "--mpi=pmix", *to, "--nodes=1", "--time=1", "true"]),
+        "pmix": f"{IF_IT_ANSWERS}limited 8 {mpi}",
     }
     if profile.reservation is not None:
         commands["reservations"] = IF_IT_ANSWERS + "scontrol -o show reservation"
@@ -103,18 +113,18 @@ def slurm_checks(answers: Answers, needs: Needs) -> Iterator[Check]:
     needs = replace(needs, profile=_with_slurm_spelling(needs.profile, associations))
     yield _account(answers, needs.profile, associations, config)
     if answers["ping"].exit_code == 0:
-        settings = parse_settings(answers["partition"].text)
+        settings = possible_partitions(answers, needs.profile, config)
         qos = qos_of_job(answers, needs.profile, associations)
         checks = [
-            *partition_checks(answers, needs, qos.flags if qos is not None else frozenset()),
+            *partition_checks(answers, needs, settings, qos.flags if qos is not None else frozenset()),
             *qos_check(answers, needs, associations, settings, config),
-            *request_checks(answers, needs),
+            *request_checks(answers, needs, settings),
         ]
         yield from checks
         if needs.known and all(check.status != "failed" for check in checks):
             yield from _trial_check(answers, all_is_well=all(check.status == "ok" for check in checks))
         yield _pyxis(answers)
-        yield _pmix(answers)
+        yield _mpi(answers, mpi_type(needs.profile))
 
 
 def _with_slurm_spelling(profile: SlurmProfile, associations: list[Association]) -> SlurmProfile:
@@ -163,7 +173,7 @@ def _account(answers: Answers, profile: SlurmProfile, associations: list[Associa
         is_enforced = "associations" in config.get("AccountingStorageEnforce", "associations")
         return (failed if is_enforced else warning)("account", "Account", found, account, fix)
     only_in = {association.partition for association in associations if association.account == account}
-    if "" not in only_in and not only_in & set(profile.partition.split(",")):
+    if profile.partition and "" not in only_in and not only_in & set(profile.partitions):
         found = f"{account}, only in partition {', '.join(sorted(only_in))}"
         fix = "Choose one of these partitions, or another account."
         return failed("account", "Account", found, f"{account} in {profile.partition}", fix)
@@ -218,25 +228,36 @@ def _pyxis(answers: Answers) -> Check:
     return ok("pyxis", "Pyxis", found, "srun --container-image")
 
 
-def _pmix(answers: Answers) -> Check:
-    needed = "srun --mpi=pmix"
-    plugins = re.findall(r"\b(?:pmix(?:_v\d+)?|pmi2|none|cray_shasta|openmpi)\b", answers["mpi"].text)
-    versions = dict.fromkeys(name for name in plugins if name.startswith("pmix"))
+def mpi_type(profile: SlurmProfile) -> str:
+    """Type of `srun --mpi` with which the ranks start."""
+    return profile.mpi or RECIPES_MPI
+
+
+def _mpi(answers: Answers, wanted: str) -> Check:
+    title, needed = "PMIx" if wanted == RECIPES_MPI else "MPI", f"srun --mpi={wanted}"
+    plugins = dict.fromkeys(re.findall(r"\b(?:pmix(?:_v\d+)?|pmi2|none|cray_shasta|openmpi)\b", answers["mpi"].text))
+    versions = [name for name in plugins if name == wanted or name.startswith(f"{wanted}_v")]
+    others = [name for name in ("pmi2", "none") if name in plugins and name != wanted]
+    another = f"{ADMINISTRATORS} {_OTHER_MPI.format(others[0])}" if others else ADMINISTRATORS
     if not versions:
-        found = f"only {', '.join(dict.fromkeys(plugins))}" if plugins else _first_error(answers["mpi"])
-        fix = f"The recipes start their ranks with PMIx, but this Slurm has no PMIx plugin. {ADMINISTRATORS}"
+        found = f"only {', '.join(plugins)}" if plugins else _first_error(answers["mpi"])
+        fix = f"The recipes start their ranks with PMIx, but this Slurm has no PMIx plugin. {another}"
+        if wanted != RECIPES_MPI:
+            fix = "Set the cluster's MPI type to one of these, or remove it: the recipes use pmix."
         if not plugins:
             fix = _other_slurm(answers) if _OTHER_SLURM.search(found) else f"`srun --mpi=list` fails. {ADMINISTRATORS}"
-        return failed("pmix", "PMIx", found, needed, fix)
+        return failed("pmix", title, found, needed, fix)
     if other := _OTHER_SLURM.search(answers["pmix"].text):
-        return failed("pmix", "PMIx", other[0].strip(), needed, _other_slurm(answers))
+        return failed("pmix", title, other[0].strip(), needed, _other_slurm(answers))
     fault = re.search(
         r"[^\n]*(?:can ?not load PMIx|Invalid MPI type|Unable to load any plugin)[^\n]*", answers["pmix"].text
     )
     if fault is not None:
-        fix = f"Slurm's PMIx plugin does not find its library, such as libpmix2. {ADMINISTRATORS}"
-        return failed("pmix", "PMIx", fault[0].strip(), needed, fix)
-    return ok("pmix", "PMIx", ", ".join(versions), needed)
+        fix = f"Slurm's plugin for {wanted} cannot be loaded."
+        if "load PMIx" in fault[0]:
+            fix = "Slurm's PMIx plugin does not find its library, such as libpmix2."
+        return failed("pmix", title, fault[0].strip(), needed, f"{fix} {another}")
+    return ok("pmix", title, ", ".join(versions), needed)
 
 
 def _first_error(answer: Answer) -> str:

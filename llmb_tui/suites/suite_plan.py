@@ -144,8 +144,8 @@ def request_of(row: SuiteRow, catalog: Catalog, profile: ClusterProfile) -> RunR
 
 
 def nodes_of(partitions: Iterable[Partition], profile: ClusterProfile) -> Nodes:
-    """Nodes of the profile's partition; of several partitions the largest. Empty if the cluster does not show it."""
-    own = [part for part in partitions if part.name in profile.partitions]
+    """Nodes of the profile's partition; of several, or if it names none, the largest. Empty if none is shown."""
+    own = [part for part in partitions if part.name in profile.partitions or not profile.partitions]
     idle, total = ([part.idle_nodes for part in own], [part.training_nodes for part in own])
     return Nodes(max(idle, default=None), max(total, default=None))
 

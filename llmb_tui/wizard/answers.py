@@ -6,7 +6,6 @@ always a plan to preview. An answer that a later answer makes impossible is kept
 
 from __future__ import annotations
 
-import re
 import shlex
 from dataclasses import dataclass, replace
 from typing import TypeVar, get_args
@@ -14,6 +13,7 @@ from typing import TypeVar, get_args
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.catalog.rows import rows
+from llmb_tui.plan.options import seconds_of
 from llmb_tui.plan.plan import Problem
 from llmb_tui.plan.selection import (
     DEFAULT_PROCEDURE,
@@ -30,7 +30,6 @@ from llmb_tui.plan.selection import (
 )
 
 _AS_PUBLISHED = Overrides()
-_TIME_LIMIT = re.compile(r"(\d+-)?\d{1,3}:[0-5]\d:[0-5]\d", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +179,7 @@ def input_problems(answers: Answers) -> tuple[Problem, ...]:
         for name, unit in (("scale", "GPU"), ("steps", "step"))
         if (number := getattr(answers, name)) is not None and number < FIELDS[name].least
     ]
-    if answers.time_limit is not None and not _TIME_LIMIT.fullmatch(answers.time_limit):
+    if answers.time_limit is not None and not seconds_of(answers.time_limit):
         fix = "Type HH:MM:SS, such as 00:30:00, or D-HH:MM:SS."
         problems.append(Problem("time_limit", "error", "The time limit cannot be read.", fix))
     return tuple(problems)

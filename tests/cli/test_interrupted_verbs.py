@@ -134,23 +134,38 @@ except LlmbError as error:
 """
 
 
-@pytest.mark.parametrize(("typed", "printed"), [(b"\x04", "''"), (b"\xff\n", "The input is not text.")])
-def test_a_secret_that_is_not_text_is_refused(typed: bytes, printed: str) -> None:
+def at_a_terminal(program: str, prompt: bytes, typed: bytes) -> str:
+    """Output of a program at a terminal where the user types when the prompt appears."""
     pid, terminal = pty.fork()
     if not pid:
-        os.execve(sys.executable, [sys.executable, "-c", ASKS], {**os.environ, "PYTHONIOENCODING": "utf-8:strict"})
+        os.execve(sys.executable, [sys.executable, "-c", program], {**os.environ, "PYTHONIOENCODING": "utf-8:strict"})
     seen, sent = b"", False
     while True:
         try:
             seen += os.read(terminal, 1 << 12)
         except OSError:  # the program has ended
             break
-        if not sent and b"Key:" in seen:
+        if not sent and prompt in seen:
             os.write(terminal, typed)
             sent = True
     os.close(terminal)
     os.waitpid(pid, 0)
-    assert seen.decode().strip().endswith(printed)
+    return seen.decode().strip()
+
+
+@pytest.mark.parametrize(("typed", "printed"), [(b"\x04", "''"), (b"\xff\n", "The input is not text.")])
+def test_a_secret_that_is_not_text_is_refused(typed: bytes, printed: str) -> None:
+    assert at_a_terminal(ASKS, b"Key:", typed).endswith(printed)
+
+
+@pytest.mark.parametrize(
+    ("echo", "typed", "answer"),
+    [(True, b"\n", "''"), (True, b"\x04", "None"), (True, b"123\n", "'123'"), (False, b"\n", "None")],
+)
+def test_enter_alone_answers_a_servers_question_whose_answer_is_echoed(echo: bool, typed: bytes, answer: str) -> None:
+    program = "from llmb_tui.cli.user import TerminalPrompter\n"
+    program += f"print('answer', repr(TerminalPrompter().answer('Press Enter when done: ', {echo})))"
+    assert at_a_terminal(program, b"when done:", typed).endswith(f"answer {answer}")
 
 
 def test_a_log_file_that_cannot_be_read_to_its_end_is_named(capsys: pytest.CaptureFixture[str]) -> None:

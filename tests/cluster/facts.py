@@ -59,7 +59,7 @@ SLURM: Answers = {
     "machine": Answer(0, "x86_64\n"),
     "who": Answer(0, "me\nusers bench\n"),
     "associations": Answer(0, "eos|llmbench||normal,short|normal\neos|other||normal|\n"),
-    "qos": Answer(0, "normal|||||\nshort|DenyOnLimit|00:10:00||gres/gpu=8|\n"),
+    "qos": Answer(0, "normal||||||\nshort|DenyOnLimit|00:10:00||gres/gpu=8||\n"),
     "reservations": Answer(0, "No reservations in the system\n"),
     "exclude": Answer(1, ""),
     "trial": Answer(

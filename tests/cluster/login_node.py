@@ -74,6 +74,7 @@ class LoginNode:
         self.known_hosts = directory / "known_hosts"
         self.factors: Sequence[str] = ("publickey",)
         self.rounds: Sequence[Sequence[str | bytes]] = (("Password: ",),)
+        """Questions of each round. The answer to one that names Enter is empty and echoed."""
         self.codes: list[str] = []
         """One-time codes, each valid for one login."""
         self.max_sessions = 10
@@ -225,13 +226,14 @@ class _Server(paramiko.ServerInterface):
             threading.Thread(target=self._execute, args=(channel, command), daemon=True).start()
 
     def _query(self) -> InteractiveQuery:
-        return InteractiveQuery(
-            "", self._node.instructions, *((cast("str", prompt), False) for prompt in self._node.rounds[self._round])
-        )
+        prompts = ((cast("str", prompt), "Enter" in str(prompt)) for prompt in self._node.rounds[self._round])
+        return InteractiveQuery("", self._node.instructions, *prompts)
 
     def _is_right(self, prompt: str | bytes, response: str) -> bool:
         if "Password" in str(prompt):
             return response == PASSWORD
+        if "Enter" in str(prompt):
+            return response == ""
         if response in self._node.codes:
             self._node.codes.remove(response)
             return True

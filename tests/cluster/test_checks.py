@@ -302,7 +302,8 @@ def test_a_request_by_number_may_get_slices_of_the_same_node() -> None:
     check = checks(mixed, plan=replace(with_gpu("h100", 4), nodes=8))["gpus"]
     assert (check.status, check.found) == ("warning", "4 × h100, 28 × h100_1g.10gb (MIG slices)")
     assert check.fix == (
-        "The job could get other GPUs than H100: choose a partition whose nodes have only whole GPUs of this type."
+        "The job could get other GPUs than H100: set the cluster's GPU type to h100, or choose a partition whose nodes "
+        "have only whole GPUs of this type."
     )
     same = checks(mixed, replace(PROFILE, constraint="mig"), with_gpu("h100", 4))["gpus"]
     assert same.status == "warning", "the constraint selects just these nodes"
@@ -569,9 +570,15 @@ def test_the_other_requests_of_a_profile(
 
 
 def with_qos(own: str, of_partition: str, config: str = CONFIG) -> dict[str, Answer]:
-    """The user's QOS and the partition's: flags, and `maxwall|maxtres|maxtrespu|grptres` of each."""
+    """The user's QOS and the partition's: flags, and `maxwall|maxtres|maxtrespu|grptres|mintres` of each.
+
+    The last one may be missing.
+    """
+    rows = (
+        f"{name}|{cells}{'|' * (5 - cells.count('|'))}\n" for name, cells in (("normal", own), ("big", of_partition))
+    )
     return {
-        "qos": Answer(0, f"normal|{own}\nbig|{of_partition}\n"),
+        "qos": Answer(0, "".join(rows)),
         "partition": Answer(0, PARTITION.replace("QoS=N/A", "QoS=big")),
         "config": Answer(0, config),
     }
@@ -621,6 +628,191 @@ def test_of_several_partitions_one_qos_that_allows_the_job_is_enough() -> None:
     changes = with_qos("||||", "||node=4||")
     both = changes["partition"].text + PARTITION.replace("=batch", "=long")
     assert "qos" not in checks(changes | {"partition": Answer(0, both)}, replace(PROFILE, partition="batch,long"))
+
+
+@pytest.mark.parametrize(
+    ("own", "of_partition", "words"),
+    [
+        # sacctmgr add qos bigonly MinTRES=node=16 (StormSurgeLive/asgs#552)
+        ("|||||cpu=1,node=16", "|||||", "normal requires at least 16 nodes"),
+        ("|||||", "|||||gres/gpu=65", "big requires at least 65 GPUs"),
+        ("|||||node=16", "|||||node=32", "big requires at least 32 nodes"),
+        ("OverPartQOS|||||node=16", "|||||node=2", "normal requires at least 16 nodes"),
+    ],
+)
+def test_a_qos_with_a_smallest_size_fails_before_the_job_waits_without_an_end(
+    own: str, of_partition: str, words: str
+) -> None:
+    found = checks(with_qos(own, of_partition))["qos"]
+    assert (found.status, found.found) == ("failed", words)
+    assert "waits without an end: choose more GPUs, or another QOS" in found.fix
+
+
+def test_a_smallest_size_that_the_job_reaches_is_no_fault() -> None:
+    assert "qos" not in checks(with_qos("|||||node=8,gres/gpu=64", "|||||"))
+    assert "qos" not in checks(with_qos("|||||node=16", "|||||node=8"))
+    lax = CONFIG.replace("associations,limits,qos", "associations,qos")
+    assert checks(with_qos("|||||node=16", "|||||", lax))["qos"].status == "warning"
+
+
+def test_no_size_suits_a_qos_whose_smallest_size_and_limit_both_exclude_the_job() -> None:
+    found = checks(with_qos("|||node=4||node=16", "|||||"))["qos"]
+    assert (found.status, found.found) == ("failed", "normal allows 4 nodes; normal requires at least 16 nodes")
+    assert found.fix == "No size suits these limits: choose another QOS or partition."
+
+
+def test_a_partition_with_a_smallest_number_of_nodes() -> None:
+    changes = {"partition": Answer(0, PARTITION.replace("MinNodes=0", "MinNodes=16"))}
+    found = checks(changes)["nodes"]
+    assert (found.status, found.found) == ("failed", "at least 16 for one job")
+    assert found.fix == "Choose more GPUs, or a partition that allows fewer nodes."
+    assert checks(with_qos("PartitionMinNodes||||", "||||") | changes)["nodes"].status == "warning"
+    assert checks(changes, plan=replace(PLAN, nodes=16))["nodes"].found == "10 working of 10"
+
+
+def test_a_limit_for_gpus_of_one_type_counts_if_the_job_requests_the_type() -> None:
+    limited = with_qos("||gres/gpu:h100=8||", "||||")
+    assert "qos" not in checks(limited)
+    assert checks(limited, replace(PROFILE, gpu_type="h100"))["qos"].found == "normal allows 8 GPUs"
+
+
+@pytest.mark.parametrize(
+    ("gres", "gpu_type", "wrong"),
+    [
+        ("gpu:h100:8", "h100", False),
+        ("gpu:nvidia_h100_80gb_hbm3:8(S:0-1)", "nvidia_h100_80gb_hbm3", False),
+        # Slurm compares types with case.
+        ("gpu:h100:8", "H100", True),
+        ("gpu:nvidia_h100_80gb_hbm3:8", "h100", True),
+        ("gpu:8", "h100", True),
+    ],
+)
+@pytest.mark.parametrize("gpu_request", ["gres", "gpus-per-node"])
+def test_a_gpu_type_must_be_one_that_slurm_has(gres: str, gpu_type: str, wrong: bool, gpu_request: Any) -> None:
+    profile = replace(PROFILE, gpu_request=gpu_request, gpu_type=gpu_type)
+    by_id = checks(batch(gres), profile)
+    found = by_id["gpu-request"]
+    assert found.status == ("failed" if wrong else "ok")
+    assert found.needed == {"gres": "--gres=gpu:{}:N", "gpus-per-node": "--gpus-per-node={}:N"}[gpu_request].format(
+        gpu_type
+    )
+    if wrong:
+        assert "set the cluster's GPU type to one of these" in found.fix
+        assert not {"gpus", "nodes", "trial"} & set(by_id)
+
+
+def test_a_job_that_requests_a_type_cannot_get_other_gpus() -> None:
+    two_types = nodes("9|idle|gpu:h100:8", "90|idle|gpu:a100:8")
+    found = checks(two_types)["gpus"]
+    assert (found.status, "set the cluster's GPU type to h100, or choose a partition" in found.fix) == ("warning", True)
+    by_id = checks(two_types, replace(PROFILE, gpu_type="h100"))
+    assert (by_id["gpus"].status, by_id["gpus"].found, by_id["nodes"].found) == ("ok", "8 × h100", "9 working of 9")
+    by_id = checks(two_types, replace(PROFILE, gpu_type="a100"))
+    assert (by_id["gpus"].status, by_id["gpus"].found) == ("failed", "8 × a100")
+
+
+@pytest.mark.parametrize(
+    ("text", "gpus", "status"),
+    [
+        # Slices by the names of AutoDetect, alone and next to whole GPUs (stackhpc/ansible-slurm-appliance#656).
+        ("gpu:nvidia_h100_80gb_hbm3_1g.10gb:56(S:0-1)", 8, "failed"),
+        ("gpu:nvidia_h100_80gb_hbm3:2(S:0-1),gpu:nvidia_h100_80gb_hbm3_4g.40gb:8(S:0-1)", 8, "failed"),
+        ("gpu:nvidia_h100_80gb_hbm3:2(S:0-1),gpu:nvidia_h100_80gb_hbm3_4g.40gb:8(S:0-1)", 2, "warning"),
+        # sheffield_hpc#1778
+        ("gpu:h100_pcie:8(S:0-1)", 8, "warning"),
+    ],
+)
+def test_gpus_of_public_sites_that_are_not_the_published_ones(text: str, gpus: int, status: str) -> None:
+    by_id = checks(batch(text), plan=with_gpu("h100", gpus))
+    assert by_id["gpus"].status == status
+    if "4g.40gb" in text and gpus == 2:
+        assert "set the cluster's GPU type to nvidia_h100_80gb_hbm3" in by_id["gpus"].fix
+        typed = replace(PROFILE, gpu_type="nvidia_h100_80gb_hbm3")
+        assert checks(batch(text), typed, with_gpu("h100", 2))["gpus"].status == "ok"
+
+
+UNNAMED = replace(PROFILE, partition="")
+BY_SITE = {"config": Answer(0, CONFIG + "JobSubmitPlugins        = lua\n")}
+NO_PLUGIN = {"config": Answer(0, CONFIG + "JobSubmitPlugins        = (null)\n")}
+
+
+def site_with_default(default: str) -> dict[str, Answer]:
+    """Partitions `batch` with GPUs, `cpu` without and `closed` for others; one of them may be the default."""
+    texts = [
+        PARTITION.replace("=batch", f"={name}").replace("Default=NO", f"Default={'YES' if name == default else 'NO'}")
+        for name in ("cpu", "batch", "closed")
+    ]
+    texts[2] = texts[2].replace("AllowGroups=ALL", "AllowGroups=others")
+    rows = (
+        "cpu|cpu|up|4:00:00|90|idle|(null)|",
+        "batch|batch|up|4:00:00|9|idle|gpu:h100:8|",
+        "closed|closed|up|1|1|idle||",
+    )
+    return {"partition": Answer(0, "\n".join(texts)), "nodes": Answer(0, "".join(f"{row}\n" for row in rows))}
+
+
+def test_a_site_that_forbids_to_name_a_partition_chooses_one_itself() -> None:
+    by_id = checks(site_with_default("cpu") | BY_SITE, UNNAMED)
+    assert {check.status for check in by_id.values()} == {"ok"}
+    assert by_id["partition"].found == "not named; the default is cpu"
+    assert (by_id["nodes"].found, by_id["gpus"].found) == ("9 working of 9", "8 × h100")
+
+
+def test_without_such_a_plugin_slurms_default_partition_is_checked() -> None:
+    good = checks(site_with_default("batch") | NO_PLUGIN, UNNAMED)
+    assert (good["partition"].status, good["partition"].found) == ("ok", "not named; Slurm uses its default, batch")
+    assert (good["gpus"].status, good["trial"].status) == ("ok", "ok")
+    wrong = checks(site_with_default("cpu") | NO_PLUGIN, UNNAMED)
+    assert (wrong["gpus"].status, wrong["gpus"].fix) == (
+        "failed",
+        "Choose a partition with these GPUs, such as batch.",
+    )
+    none = checks(site_with_default("") | NO_PLUGIN, UNNAMED)["partition"]
+    assert (none.status, none.fix) == ("failed", "Name the cluster's partition: Slurm refuses a job without one.")
+
+
+def test_a_trial_without_a_partition_decides_whether_the_site_takes_it() -> None:
+    words = "sbatch: error: No partition specified or system default partition\n"
+    found = checks(site_with_default("") | BY_SITE | {"trial": Answer(1, words)}, UNNAMED)
+    assert (found["partition"].status, found["trial"].status) == ("ok", "failed")
+
+
+def test_no_command_names_a_partition_if_the_profile_has_none() -> None:
+    commands = slurm_group(Needs(UNNAMED, PLAN)).commands
+    assert not [name for name, text in commands.items() if "--partition" in text]
+    assert commands["partition"].endswith("scontrol show partition")
+    assert " -a " not in commands["nodes"], "a hidden partition is not offered"
+
+
+@pytest.mark.parametrize("gpu_request", ["none", "gpus-per-node"])
+def test_a_job_without_partition_and_gpu_request_may_start_without_gpus(gpu_request: Any) -> None:
+    found = checks(site_with_default("cpu") | BY_SITE, replace(UNNAMED, gpu_request=gpu_request))["gpus"]
+    assert found.status == ("failed" if gpu_request == "none" else "ok")
+    assert ("name the cluster's partition" in found.fix) == (gpu_request == "none")
+
+
+ONLY_PMI2 = Answer(0, "srun: MPI types are...\nsrun: none\nsrun: pmi2\nsrun: cray_shasta\n")
+
+
+def test_a_site_without_pmix_can_set_another_mpi_type() -> None:
+    """After pyxis#60 and NVIDIA-NeMo/Speech#14829."""
+    found = checks({"mpi": ONLY_PMI2})["pmix"]
+    assert (found.status, found.found) == ("failed", "only none, pmi2, cray_shasta")
+    assert "set the cluster's MPI type to pmi2 and use our script" in found.fix
+    found = checks({"mpi": ONLY_PMI2}, replace(PROFILE, mpi="pmi2"))["pmix"]
+    assert (found.status, found.title, found.needed) == ("ok", "MPI", "srun --mpi=pmi2")
+    found = checks({"mpi": ONLY_PMI2}, replace(PROFILE, mpi="openmpi"))["pmix"]
+    assert (found.status, "Set the cluster's MPI type to one of these" in found.fix) == ("failed", True)
+    assert "--mpi=pmi2" in slurm_group(Needs(replace(PROFILE, mpi="pmi2"))).commands["pmix"]
+
+
+def test_only_pmix_itself_lacks_a_library_of_pmix() -> None:
+    words = Answer(
+        1, "srun: error: Couldn't find the specified plugin name for mpi/pmi2\nsrun: error: Invalid MPI type 'pmi2'\n"
+    )
+    found = checks({"pmix": words}, replace(PROFILE, mpi="pmi2"))["pmix"]
+    assert (found.status, "Invalid MPI type" in found.found) == ("failed", True)
+    assert "libpmix" not in found.fix
 
 
 def test_fields_that_are_not_set_are_not_checked() -> None:

@@ -95,12 +95,12 @@ def test_a_changed_or_revoked_key_is_refused_without_a_prompt(tmp_path: Path, co
 
 
 @pytest.mark.parametrize(("names", "port", "is_said"), [("*", 22, True), ("eos", 2222, True), ("other", 22, False)])
-def test_a_host_with_a_certificate_authority_gets_a_note_that_certificates_are_not_read(
+def test_a_host_with_a_trusted_authority_but_no_certificate_gets_a_note(
     tmp_path: Path, names: str, port: int, is_said: bool
 ) -> None:
     file = tmp_path / "known_hosts"
     file.write_text("@cert-authority " + line(names, TWO))
-    problem = f"{file} trusts an authority for this host"
+    problem = f"{file} trusts an authority for this host, but the host showed no certificate."
     person = Person()
     for prompter in (person, None):
         with pytest.raises(HostKeyUnknownError) as caught:
@@ -161,6 +161,18 @@ def test_without_a_file_an_accepted_key_is_kept_for_its_host_only(tmp_path: Path
     for name, port, key in (("eos", 22, TWO), ("eos", 2222, ONE), ("other", 22, ONE)):
         with pytest.raises(HostKeyUnknownError):
             hosts.check(name, port, key, NonInteractivePrompter())
+
+
+@pytest.mark.parametrize("may_ask", [True, False])
+def test_without_a_file_the_error_and_the_question_name_the_setting_that_keeps_a_key(may_ask: bool) -> None:
+    """`UserKnownHostsFile /dev/null`: an accepted key is kept for one session, and the file takes no line."""
+    person = Person()
+    with pytest.raises(HostKeyUnknownError) as caught:
+        KnownHosts([Path(os.devnull)]).check("eos", 22, ONE, person if may_ask else None)
+    assert caught.value.fix.startswith("Name a file as `known_hosts` in the cluster's profile. ")
+    assert "add this line to that file:\neos ssh-ed25519 " in caught.value.fix
+    note = "The answer is not saved: name a file as `known_hosts` in the cluster's profile."
+    assert person.notes == [note] * may_ask
 
 
 def test_an_accepted_key_that_cannot_be_saved_is_kept_in_memory(tmp_path: Path) -> None:

@@ -175,6 +175,27 @@ def test_valid_values_are_offered_to_a_profile() -> None:
     assert request_of(install) == ("gpus-per-node", "4")
 
 
+@pytest.mark.parametrize(
+    ("line", "request_", "gpu_type"),
+    [
+        ("gpu_gres: h100:8", ("gpus-per-node", "8"), "h100"),
+        ("gpu_gres: null\n  SBATCH_GRES: gpu:h100:8", ("gres", "8"), "h100"),
+        ("gpu_gres: null\n  SBATCH_GRES: gpu:8", ("gres", "8"), None),
+        ("gpu_gres: null\n  SBATCH_GRES: 'nvme:1'", ("none", ""), None),
+    ],
+)
+def test_a_request_by_type_is_offered_to_a_profile(line: str, request_: tuple[str, str], gpu_type: str | None) -> None:
+    install = install_of("/lustre/me/llmb", FIRST.replace("gpu_gres: 8", line))
+    assert request_of(install) == request_
+    assert settings_of(install).get("gpu_type") == gpu_type
+
+
+def test_a_comment_in_json_is_offered_to_a_profile() -> None:
+    comment = '{"OccupiedIdleGPUsJobReaper":{"reason":"model_loading"}}'
+    install = install_of("/lustre/me/llmb", FIRST.replace("gpu_gres: 8", f"gpu_gres: 8\n  comment: '{comment}'"))
+    assert settings_of(install)["slurm_params"] == f"comment={comment};"
+
+
 def test_the_default_partition_is_not_offered_as_a_separate_cpu_partition() -> None:
     install = install_of("/lustre/me/llmb", LAST_OF_V1)
     assert "cpu_partition" not in settings_of(install)

@@ -96,7 +96,7 @@ def test_a_server_that_accepts_no_keys_is_offered_at_most_one_key(
 
     with pytest.raises(AuthenticationError, match=r"id_ed25519 \(the server did not ask for a key\)") as refused:
         log_in(node, Person(answers=["wrong"] * 3), replace(node.profile(), identity_file=None))
-    assert f"`ssh -v -p {node.port} operator@127.0.0.1`" in refused.value.fix
+    assert f"`ssh -v -F none -p {node.port} operator@127.0.0.1`" in refused.value.fix
 
 
 def test_the_methods_are_requested_if_no_key_can_be_offered(node: LoginNode, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,6 +245,16 @@ def test_a_password_then_a_code_in_rounds(node: LoginNode) -> None:
     assert [prompt for prompt, _ in person.prompts] == [
         f"(operator@127.0.0.1) {question}" for question in ("Password: ", "Verification code: ")
     ]
+
+
+def test_a_bastion_that_waits_for_enter_gets_it_and_then_the_password(node: LoginNode) -> None:
+    node.factors = ("keyboard-interactive",)
+    node.instructions = "Open https://bastion.example/otp/AB12 and validate."
+    node.rounds = (("Press Enter when done: ",), ("Password: ",))
+    person = Person(answers=["", PASSWORD])
+    log_in(node, person)
+    assert [echo for _, echo in person.prompts] == [True, False]
+    assert sent(node, "keyboard-interactive") == ["", PASSWORD]
 
 
 def test_a_refused_code_is_requested_again_and_never_sent_twice(node: LoginNode) -> None:

@@ -237,6 +237,27 @@ def test_the_named_command_shows_the_refusal_of_ssh(tmp_path: Path) -> None:
     assert shown.stderr.strip() == caught.value.why
 
 
+@pytest.mark.parametrize("config", ["a config", NO_SSH_CONFIG])
+def test_the_command_that_shows_details_connects_as_the_program_does(tmp_path: Path, config: str) -> None:
+    if config != NO_SSH_CONFIG:
+        config = str(tmp_path / config)
+        Path(config).write_text("Host eos\nHostName login.example.com\nPort 2222\nUser alice\nIdentityFile ~/other\n")
+    (tmp_path / "my key").touch()
+    profile = replace(PROFILE, ssh_config=config, user="bob", identity_file=str(tmp_path / "my key"))
+    settings = settings_of(profile)
+    resolves = settings.debug_command.replace("ssh -v", "ssh -G")
+    answer = subprocess.run(["sh", "-c", resolves], check=True, capture_output=True, text=True).stdout.splitlines()
+    values = {"hostname": settings.host, "port": settings.port, "user": settings.user}
+    assert {f"{key} {value}" for key, value in values.items()} <= set(answer)
+    assert next(line for line in answer if line.startswith("identityfile")) == f"identityfile {tmp_path}/my key"
+
+
+def test_a_jump_host_is_shown_with_the_same_configuration(tmp_path: Path) -> None:
+    config = write(tmp_path, "Host eos\n  ProxyJump gate\nHost gate\n  User alice\n")
+    gate = jump_route(replace(PROFILE, ssh_config=config, identity_file="/key"))[0]
+    assert gate.debug_command == f"ssh -v -F {config} alice@gate"
+
+
 def test_the_home_of_a_user_that_there_is_not_stays_as_it_is(tmp_path: Path) -> None:
     settings = ssh_config(tmp_path, "IdentityFile ~no-such-user/key\nGlobalKnownHostsFile ~no-such-user/hosts\n")
     assert settings.identity_files == ("~no-such-user/key",)

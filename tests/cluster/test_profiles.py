@@ -64,6 +64,25 @@ def test_a_profile_file_that_is_a_link_stays_a_link(tmp_path: Path) -> None:
     assert load_profiles(file.parent) == (replace(EOS, partition="debug"),)
 
 
+@pytest.mark.parametrize("memory", "0 00 0G 500 020G 20G 20g 20GB 500k 500Mb 1T 1tb".split())
+def test_every_amount_of_memory_that_slurm_accepts_can_be_saved(tmp_path: Path, memory: str) -> None:
+    """`test_sbatch_accepts_the_amounts` tries the same with a real sbatch."""
+    save_profile(tmp_path, replace(EOS, memory=memory))
+    assert load_profiles(tmp_path) == (replace(EOS, memory=memory),)
+
+
+@pytest.mark.parametrize("fields", [{"gpu_type": "nvidia_h100_80gb_hbm3_1g.10gb"}, {"mpi": "pmi2"}, {"partition": ""}])
+def test_what_sites_require_is_saved(tmp_path: Path, fields: dict[str, Any]) -> None:
+    save_profile(tmp_path, replace(EOS, **fields))
+    assert load_profiles(tmp_path) == (replace(EOS, **fields),)
+
+
+def test_a_gpu_type_needs_a_request_for_gpus(tmp_path: Path) -> None:
+    with pytest.raises(InvalidFieldError, match="gpu_type") as caught:
+        save_profile(tmp_path, replace(EOS, gpu_request="none", gpu_type="h100"))
+    assert "request GPUs with gres or gpus-per-node" in caught.value.fix
+
+
 def test_saving_again_replaces(tmp_path: Path) -> None:
     save_profile(tmp_path, EOS)
     save_profile(tmp_path, replace(EOS, partition="long"))
@@ -80,7 +99,6 @@ def test_saving_again_replaces(tmp_path: Path) -> None:
         ("host", "-oProxyCommand=x"),
         ("host", "a b"),
         ("account", "a\n#SBATCH --x"),
-        ("partition", ""),
         ("install_dir", "relative"),
         ("install_dir", "/a\nb"),
         ("user", "a\x1bb"),
@@ -106,7 +124,12 @@ def test_saving_again_replaces(tmp_path: Path) -> None:
         ("memory", "all"),
         ("memory", "500 G"),
         ("memory", "500G\n#SBATCH --uid=0"),
-        ("memory", "00"),
+        ("memory", "1.5G"),
+        ("memory", "500GiB"),
+        ("memory", "1P"),
+        ("gpu_type", "gpu:h100"),
+        ("gpu_type", ""),
+        ("mpi", "pmi2 --uid=0"),
         ("cpus_per_task", -1),
         ("cpus_per_task", 100000),
         ("slurm_params", "nodes=4"),

@@ -9,6 +9,9 @@ from llmb_tui.cluster.slurm.params import Option, parse_slurm_params, sbatch_opt
 from llmb_tui.errors import LlmbError
 from tests.cluster.examples import PROFILE
 
+JSON = '{"OccupiedIdleGPUsJobReaper":{"exemptIdleTimeMins":"90","reason":"model_loading"}}'
+"""Comment that NVIDIA's own clusters require (NVIDIA-NeMo/Evaluator#467)."""
+
 
 @pytest.mark.parametrize(
     ("text", "options"),
@@ -30,6 +33,16 @@ from tests.cluster.examples import PROFILE
         ("constraint=[a*2&b_c|d]", (("constraint", "[a*2&b_c|d]"),)),
         ("no-requeue;hold", (("hold", None),)),
         ("time-min=10", (("time-min", "10"),)),
+        # text in double quotes is not split
+        (f"comment={JSON}", (("comment", JSON),)),
+        (f"comment={JSON};hold", (("comment", JSON), ("hold", None))),
+        (f"hold;comment={JSON}", (("hold", None), ("comment", JSON))),
+        (r'comment={"a": "b; \"c;", "d": 1}; hold', (("comment", r'{"a": "b; \"c;", "d": 1}'), ("hold", None))),
+        ('comment={"a": "b c"}', (("comment", '{"a": "b c"}'),)),
+        ('comment=5" wide;hold', (("comment", '5" wide'), ("hold", None))),
+        ("comment=it's;hold", (("comment", "it's"), ("hold", None))),
+        ("comment=x -N 99 #y $(id) `id` a\\b;", (("comment", "x -N 99 #y $(id) `id` a\\b"),)),
+        ("wckey=P123:bench", (("wckey", "P123:bench"),)),
     ],
 )
 def test_the_grammar_is_the_recipes(text: str, options: tuple[Option, ...]) -> None:
@@ -46,15 +59,10 @@ def test_the_grammar_is_the_recipes(text: str, options: tuple[Option, ...]) -> N
         ("N=4", "'N' is not a Slurm parameter"),
         ("=4", "is not a Slurm parameter"),
         ("comment=", "cannot be nothing"),
-        ("comment=it's", "without quotes"),
-        ("comment=a\\b;", "without quotes"),
-        ("comment=x --requeue;", "words that begin with `-`"),
-        ("comment=x -N 99;", "words that begin with `-`"),
-        ("comment=x #y;", "or `#`"),
-        ("comment=$(id);", "without quotes"),
-        ("comment=`id`;", "without quotes"),
-        ("comment=a\nb;", "without quotes"),
-        ("comment=ä", "without quotes"),
+        ("comment=a\nb;", "printable ASCII"),
+        ("comment=ä", "printable ASCII"),
+        (f"comment='{JSON}'", "omit the outer quotes"),
+        ('comment="mine"', "omit the outer quotes"),
         ("nodes=4", "'nodes' is set by every run. Use the scale of the selection."),
         ("job-name=x", "The program finds the run by its job name"),
         ("job=x", "'job' is set by every run"),  # sbatch would read it as job-name
@@ -63,6 +71,9 @@ def test_the_grammar_is_the_recipes(text: str, options: tuple[Option, ...]) -> N
         ("no-requeue=1", "no-requeue"),
         ("exclusive=user", "exclusive nodes"),
         ("gres=gpu:4", "GPU request"),
+        ("gpus-per-node=h100:8", "GPU type"),
+        ("clusters=mpp2", "set SLURM_CLUSTERS in ~/.bashrc"),
+        ("mem-per-cpu=4G", "only one request"),
         ("account=x", "Use the cluster's account"),
         ("wrap=id", "made from the selection"),
     ],

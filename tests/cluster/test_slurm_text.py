@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmb_tui.cluster.batch import NO_ANSWER, Answer, batch_answers, batch_script, run_batch
+from llmb_tui.cluster.batch import NO_ANSWER, Answer, ask, batch_answers, batch_script, run_batch
 from llmb_tui.cluster.cluster import AnswerCache
 from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.job_words import pending_reason, words_of_job
@@ -226,9 +226,16 @@ def test_another_program_in_place_of_the_shell_is_quoted() -> None:
         def run_script(self, *_: object, **__: object) -> Completed:
             return Completed(1, "This account is currently not available.\n", "")
 
-    with pytest.raises(LlmbError, match="runs no commands") as caught:
-        run_batch(cast("SlurmCluster", Nologin()), {"id": "id"}, 1.0)
-    assert "This account is currently not available." in caught.value.why
+        run = run_script
+
+    session = cast("SlurmCluster", Nologin())
+    for use in (
+        lambda: run_batch(session, {"id": "id"}, 1.0),
+        lambda: ask(session, "true", failed=LlmbError, deadline_s=1.0),
+    ):
+        with pytest.raises(LlmbError, match="runs no commands") as caught:
+            use()
+        assert "This account is currently not available." in caught.value.why
 
 
 def test_a_job_reports_why_it_waits_and_how_it_ended() -> None:

@@ -103,6 +103,9 @@ def ask_everything(cluster: DemoCluster, session: SlurmCluster) -> None:
     profile = cluster.profile
     assert read_inventory(session).accounts == ("demo",)
     assert run_preflight(session, cluster_checks(Needs(profile, PLAN))).passed
+    required = replace(profile, partition="", gpu_type="h100", mpi="none", slurm_params='comment={"a": 1};')
+    report = run_preflight(session, cluster_checks(Needs(required, PLAN)))
+    assert {check.status for check in report.checks if check.id in ("partition", "gpus", "trial", "pmix")} == {"ok"}
     asking = replace(profile, reservation="none", exclude="demo[003,007]")
     run_preflight(session, cluster_checks(Needs(asking)))
     assert slurm_version(session) == (22, 5)

@@ -60,7 +60,7 @@ CASES = [
         "There are `batch`, `debug` or `long`",
         1,
     ),
-    (f"{FAILED}No partition specified or system default partition", "there is no partition", "sinfo", 1),
+    (f"{FAILED}No partition specified or system default partition", "names no partition", "Name a partition", 1),
     (f"{FAILED}User's group not permitted to use this partition", "may not use partition `batch`", "another", 1),
     (f"{FAILED}Access/permission denied", "may not use partition `batch`", "another", 1),
     (f"{FAILED}Required partition not available (inactive or drain)", "accepts no jobs at the moment", "another", 2),
@@ -128,6 +128,14 @@ CASES = [
     (f"{FAILED}Access denied to requested reservation", "cannot use reservation `bench` now", "scontrol", 1),
     (f"{FAILED}Requested reservation not usable now", "cannot use reservation `bench` now", "scontrol", 1),
     (f"{FAILED}Invalid feature specification", "has the features `h100&ib`", "constraint", 1),
+    # canu#2350
+    (
+        f"sbatch: error: memory limit must be provided for shared jobs\n{FAILED}Invalid feature specification",
+        "requires a job to request an amount of memory",
+        "memory to an amount",
+        1,
+    ),
+    ("sbatch: fatal: --mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive.", "two ways", "in one way", 1),
     (f"{FAILED}No suitable topology unit found for segment", "segments of 3", "divided", 1),
     (
         "sbatch: error: --segment=3 does not fit the job size (8): node count must be evenly divisible by segment size",
@@ -299,3 +307,28 @@ def test_a_lost_conversation_leaves_open_whether_slurm_has_the_job(words: str) -
 )
 def test_only_a_lost_conversation_does(exit_code: int, words: str, may: bool) -> None:
     assert may_have_been_accepted(exit_code, words) is may
+
+
+@pytest.mark.parametrize(
+    ("gpu_request", "option"),
+    [
+        ("gpus-per-node:h100", "`--gpus-per-node=h100:8`"),
+        ("gres:h100", "`--gres=gpu:h100:8`"),
+        ("gres", "`--gres=gpu:8`"),
+        ("none", "jobs that ask for no GPUs"),
+    ],
+)
+def test_the_request_for_gpus_is_named_as_it_was_sent(run: Run, gpu_request: str, option: str) -> None:
+    spec = replace(direct_spec(run), gpu_request=gpu_request)
+    refused = _refused(run, "sbatch: error: Invalid generic resource (gres) specification")
+    assert option in refusal(refused, spec).what
+
+
+def test_a_run_that_names_no_partition_is_not_said_to_name_one(run: Run) -> None:
+    refused = _refused(run, f"{FAILED}Invalid account or account/partition combination specified")
+    assert "partition `(not named)`" in refusal(refused, replace(direct_spec(run), partition="")).what
+
+
+def test_sites_words_about_gpus_mention_the_type(run: Run) -> None:
+    words = f"sbatch: error: Untyped GPU requests are rejected (invalid gres)\n{FAILED}Unspecified error"
+    assert "GPU type" in explained(run, words).fix

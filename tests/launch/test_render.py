@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -26,6 +27,8 @@ from llmb_tui.request import RunRequest
 from tests.kit.unknown_user import use_unknown_user_id
 from tests.kit.waiting import until
 from tests.launch.launch_cases import PROFILE, ROWS, RUN_ID, MakePlan, MakeSpec
+
+JSON = '{"OccupiedIdleGPUsJobReaper":{"exemptIdleTimeMins":"90","reason":"model_loading"}}'
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -145,19 +148,43 @@ def test_arguments_and_environment_arrive_as_they_were_given(
     assert {f"--{name}={value}" for name, value in HOSTILE} <= set(options)
 
 
-@pytest.mark.parametrize("value", [f"(touch /tmp/x) {word}" for word in ("a;b", "* ?", "%j", "<x", "!1", "a#", "&")])
+@pytest.mark.parametrize(
+    "value", [f"(touch /tmp/x) {word}" for word in ("a;b", "* ?", "%j", "<x", "!1", "a#", "&", "-N 9")]
+)
 def test_an_option_of_sbatch_cannot_leave_its_line(make_spec: MakeSpec, value: str) -> None:
-    """NeMo-Run quotes the options; sbatch reads a quoted text as one word."""
+    """NeMo-Run quotes the options; sbatch reads a quoted text as one word, as the tests on real Slurm show."""
     spec = replace(make_spec("nemotron4@25.04", "15b", "h100", "fp8", 64), options=(("comment", value),))
     lines = [line for line in render(spec).splitlines() if line.startswith("#SBATCH --comment")]
     assert [shlex.split(line)[1:] for line in lines] == [[f"--comment={value}"]]
 
 
-@pytest.mark.parametrize("value", ["$(touch /tmp/x)", "`id`", "$HOME", "mine --requeue", "mine # yours"])
-def test_an_option_that_a_shell_or_sbatch_might_read_is_not_rendered(make_spec: MakeSpec, value: str) -> None:
-    spec = replace(make_spec("nemotron4@25.04", "15b", "h100", "fp8", 64), options=(("comment", value),))
-    with pytest.raises(LlmbError, match="'comment' cannot be an sbatch option"):
-        render(spec)
+@pytest.mark.parametrize(
+    ("fields", "lines", "absent"),
+    [
+        ({"gpu_type": "h100"}, ["#SBATCH --gpus-per-node=h100:8"], "--gres"),
+        ({"gpu_type": "h100", "gpu_request": "gres"}, ["#SBATCH --gres=gpu:h100:8"], "--gpus-per-node"),
+        ({"partition": ""}, ["#SBATCH --account=research_llm_bench"], "--partition"),
+        ({"slurm_params": f"comment={JSON}"}, [f"#SBATCH --comment='{JSON}'"], "none"),
+        # sbatch removes one backslash of two, also between single quotes.
+        ({"slurm_params": r"comment={\"a\":1};"}, [r"""#SBATCH --comment='{\\"a\\":1}'"""], "none"),
+    ],
+)
+def test_what_sites_require_is_in_the_script(
+    make_spec: MakeSpec, warm: WarmRenderer, fields: dict[str, Any], lines: list[str], absent: str
+) -> None:
+    spec = make_spec("nemotron4@25.04", "15b", "h100", "fp8", 64, profile=replace(PROFILE, **fields))
+    script = warm(spec).splitlines()
+    assert set(lines) <= set(script)
+    assert not [line for line in script if line.startswith(f"#SBATCH {absent}")]
+
+
+@pytest.mark.parametrize(("mpi", "notes"), [("pmi2", ("srun --mpi=pmi2",)), ("pmix", ())])
+def test_ranks_start_with_the_mpi_type_of_the_profile(
+    make_spec: MakeSpec, warm: WarmRenderer, mpi: str, notes: tuple[str, ...]
+) -> None:
+    spec = make_spec("nemotron4@25.04", "15b", "h100", "fp8", 64, profile=replace(PROFILE, mpi=mpi))
+    assert re.findall(r"--mpi=(\w+)", warm(spec)) == [mpi]
+    assert tuple(note for note in spec.notes if "mpi" in note) == notes
 
 
 def _run(script: str, folder: Path) -> tuple[list[str], list[str], dict[str, str]]:

@@ -380,3 +380,55 @@ def test_a_recipe_without_known_scripts_has_no_command(catalog: Catalog, make_pl
     with pytest.raises(LlmbError, match="cannot be launched with NVIDIA's scripts") as caught:
         upstream_command(RunRequest(recipe, make_plan(*GROK), PROFILE))
     assert caught.value.exit_code == 1
+
+
+JSON = '{"OccupiedIdleGPUsJobReaper":{"reason":"model_loading"}}'
+
+
+@pytest.mark.parametrize(
+    ("gpu_request", "variable", "option"),
+    [
+        ("gpus-per-node", ("SBATCH_GPUS_PER_NODE", "h100:8"), "--gpus-per-node=h100:8"),
+        ("gres", ("SBATCH_GRES", "gpu:h100:8"), "--gres=gpu:h100:8"),
+    ],
+)
+def test_a_gpu_type_reaches_sbatch(
+    commands: Commands, gpu_request: Any, variable: tuple[str, str], option: str
+) -> None:
+    profile = replace(PROFILE, gpu_request=gpu_request, gpu_type="h100")
+    assert variable in commands.launch(NEMOTRON, profile).environment
+    assert option in commands.launch(GROK, profile).arguments
+    assert option in commands.setup(NEMOTRON, profile).arguments
+    assert (variable[0].replace("SBATCH", "SLURM"), variable[1]) in commands.setup(LLAMA_24, profile).environment
+
+
+def test_a_comment_in_json_is_an_option_of_a_batch_script_only(commands: Commands, tmp_path: Path) -> None:
+    profile = replace(PROFILE, install_dir=str(tmp_path / "in"), slurm_params=f"comment={JSON}")
+    assert found(commands.launch(NEMOTRON, profile)) == [("slurm_params", "error")]
+    command = commands.launch(GROK, profile)
+    assert found(command) == found(commands.launch(GROK))
+    home = tmp_path / "home"
+    home.mkdir()
+    assert f"--comment={JSON}" in pasted(command, home)[1]
+
+
+@pytest.mark.parametrize("row", [NEMOTRON, LLAMA, LLAMA_24, NEMOTRON_340B])
+def test_scripts_that_need_a_partition_are_refused_without_one(
+    commands: Commands, row: tuple[str, str, str, str, int]
+) -> None:
+    problem = next(p for p in commands.launch(row, replace(PROFILE, partition="")).problems if p.field == "partition")
+    assert (problem.severity, "or choose our script" in problem.fix) == ("error", True)
+
+
+def test_groks_scripts_name_no_partition_if_the_profile_has_none(commands: Commands) -> None:
+    profile = replace(PROFILE, partition="")
+    for command in (commands.launch(GROK, profile), commands.setup(GROK, profile)):
+        assert "-p" not in command.arguments
+        assert "" not in command.arguments
+        assert command.arguments[:3] == ("sbatch", "-A", PROFILE.account)
+    assert found(commands.launch(GROK, profile)) == found(commands.launch(GROK))
+
+
+def test_scripts_start_their_ranks_with_pmix_only(commands: Commands) -> None:
+    problem = next(p for p in commands.launch(GROK, replace(PROFILE, mpi="pmi2")).problems if p.field == "mpi")
+    assert (problem.severity, "--mpi=pmix" in problem.reason) == ("error", True)

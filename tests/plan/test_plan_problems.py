@@ -300,7 +300,9 @@ def test_oddities_of_a_row_are_noted(plan_of: PlanOf) -> None:
     assert "16 query groups" in on(plan_of(L405B, 512), "size", "note").reason
 
 
-@pytest.mark.parametrize("limit", ["", "30", "30:00", "00:60:00", "0:0:0", "00:00:00", "1-1:1:1\n", "unlimited"])
+@pytest.mark.parametrize(
+    "limit", ["", "0", "0:0:0", "00:00:00", "0-0", "1-1:1:1\n", "1-", "-1", "1h", "1:2:3:4", "9" * 30, "unlimited"]
+)
 def test_a_time_limit_that_cannot_be_read(plan_of: PlanOf, limit: str) -> None:
     plan = plan_of(N15B, 64, time_limit=limit)
     assert errors(plan) == ["time_limit"]
@@ -313,6 +315,23 @@ def test_a_time_limit_that_suffices(plan_of: PlanOf, limit: str) -> None:
     assert plan.launchable
     assert plan.time_limit == limit
     assert not [p for p in plan.problems if p.field == "time_limit"]
+
+
+@pytest.mark.parametrize(
+    ("limit", "clock"),
+    [
+        ("30", "00:30:00"),
+        ("1500", "1-01:00:00"),
+        ("30:30", "00:30:30"),
+        ("00:90:00", "01:30:00"),
+        ("1-12", "1-12:00:00"),
+        ("0-1:30", "01:30:00"),
+        ("1-1:1:1", "1-01:01:01"),
+    ],
+)
+def test_a_time_limit_in_another_form_of_sbatch_becomes_a_clock(plan_of: PlanOf, limit: str, clock: str) -> None:
+    plan = plan_of(N15B, 64, time_limit=limit)
+    assert (plan.launchable, plan.time_limit) == (True, clock)
 
 
 def test_a_time_limit_too_short_for_the_steps_is_a_warning(plan_of: PlanOf) -> None:

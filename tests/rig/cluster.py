@@ -214,6 +214,8 @@ class Rig:
     database_hung = faults.database_hung
     node_down = faults.node_down
     hidden_partition = faults.hidden_partition
+    job_rules = faults.job_rules
+    qos = faults.qos
     reservation = faults.reservation
     fresh_home = faults.fresh_home
     full_disk = faults.full_disk

@@ -16,6 +16,16 @@ from tests.rig.slurm import Slurm
 if TYPE_CHECKING:
     from tests.rig.cluster import Rig
 
+_JOB_SUBMIT = """\
+function slurm_job_submit(job, partitions, uid)
+{rules}
+end
+function slurm_job_modify(job, record, partitions, uid)
+    return slurm.SUCCESS
+end
+return slurm.SUCCESS
+"""
+
 
 @contextmanager
 def controller_hung(rig: Rig) -> Iterator[None]:
@@ -83,6 +93,35 @@ def hidden_partition(rig: Rig, name: str) -> Iterator[None]:
         yield
     finally:
         rig.as_root(["scontrol", "update", f"PartitionName={name}", "Hidden=NO"], check=True)
+
+
+@contextmanager
+def job_rules(rig: Rig, rules: str) -> Iterator[None]:
+    """The site's plugin judges each job, as many sites' do: lines of Lua for a `job`, which end with a return."""
+    folder = rig.directory / "etc" / "slurm"
+    settings = (folder / "slurm.conf").read_text()
+    (folder / "job_submit.lua").write_text(_JOB_SUBMIT.format(rules=rules))
+    (folder / "slurm.conf").write_text(f"JobSubmitPlugins=lua\n{settings}")
+    rig.as_root(["scontrol", "reconfigure"], check=True)
+    try:
+        yield
+    finally:
+        rig.cancel_jobs()
+        (folder / "slurm.conf").write_text(settings)
+        rig.as_root(["scontrol", "reconfigure"], check=True)
+
+
+@contextmanager
+def qos(rig: Rig, name: str, limits: str) -> Iterator[None]:
+    """The operator may use another QOS; `limits` are words of `sacctmgr add qos`, such as `MinTRES=node=4`."""
+    user = ["user", OPERATOR, "set"]
+    rig.as_root(["sacctmgr", "-i", "add", "qos", name, *limits.split()], check=True)
+    rig.as_root(["sacctmgr", "-i", "modify", *user, f"qos+={name}"], check=True)
+    try:
+        yield
+    finally:
+        rig.cancel_jobs()
+        rig.as_root(["sacctmgr", "-i", "delete", "qos", name], check=True)
 
 
 @contextmanager

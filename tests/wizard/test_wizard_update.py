@@ -147,7 +147,7 @@ class TestSteps:
         assert update(wizard.state, Answered("cluster", "eos")) == (wizard.state, ())
 
     def test_invalid_answer_is_kept_and_has_no_plan(self, wizard: Wizard) -> None:
-        wizard.send(Answered("time_limit", "1"))
+        wizard.send(Answered("time_limit", "1-"))
         assert (wizard.state.proposal.plan, wizard.state.proposal.request) == (None, None)
         assert mark(wizard.state, StepId.SCALE) == "flagged"
         wizard.send(Answered("time_limit", "00:10:00"))
@@ -159,7 +159,7 @@ class TestSteps:
         wizard.send(Answered("cluster", "gone"))
         assert command_line(wizard.state) == words.replace("submit", "plan").removesuffix(" --cluster eos")
         wizard.send(Answered("cluster", "eos"))
-        wizard.send(Answered("time_limit", "1"))
+        wizard.send(Answered("time_limit", "1-"))
         assert command_line(wizard.state) == ""
 
 
@@ -186,7 +186,7 @@ class TestLooks:
 
     def test_no_probe_starts_without_a_cluster_or_a_selection(self, catalog: Catalog) -> None:
         assert Wizard(catalog, cluster=None).send(InputIdle()) == ()
-        wizard = Wizard(catalog, replace(NEMOTRON, time_limit="1"))
+        wizard = Wizard(catalog, replace(NEMOTRON, time_limit="1-"))
         (message,) = wizard.send(InputIdle(), ActionRequested("check"))
         assert message == Notify("The time limit cannot be read. Type HH:MM:SS, such as 00:30:00, or D-HH:MM:SS.")
         wizard.send(Answered("time_limit", ""))

@@ -11,6 +11,7 @@ text: only the names of its environment variables are kept. Its Slurm section, i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -39,6 +40,7 @@ _V1 = {"gpu": ("gpu_partition", "gpu_gres"), "cpu": ("cpu_partition", "cpu_gres"
 # Input variables of sbatch whose names differ from those of the options.
 _OPTION = {"timelimit": "time", "mem-per-node": "mem", "array-inx": "array", "req-switch": "switches", "gres": _GPUS}
 _PREFIX = "sbatch-"
+_BY_NUMBER = re.compile(r"(?:(?P<type>[^:,]+):)?(?P<count>\d+)")
 # Fields of a profile by option. GPUs are not among them: they are the GPU request.
 _FIELD = {"account": "account", "partition": "partition", "mem": "memory", **{name: name for name in PROFILE_FIELDS}}
 _ANY = SlurmProfile(name="any", host="any", account="any", partition="any", install_dir="/any")
@@ -172,10 +174,13 @@ def settings_of(install: LlmbInstall) -> dict[str, str]:
     gpu, cpu = dict(install.gpu), dict(install.cpu)
     fields = {_FIELD[name]: value for name, value in gpu.items() if name in _FIELD}
     fields["install_dir"] = install.root
+    fields["gpu_type"] = _gpu_request(install)[1]
     if cpu.get("partition") and cpu["partition"] != gpu.get("partition"):
         fields["cpu_partition"] = cpu["partition"]
     options = [
-        f"{name}={value}" if value else name for name, value in gpu.items() if name not in _FIELD and name != _GPUS
+        f"{name}={value}" if value else name
+        for name, value in gpu.items()
+        if name not in _FIELD and name not in (_GPUS, "gres")
     ]
     # Each option has a semicolon: without one, blanks would separate the options.
     fields["slurm_params"] = "".join(f"{option};" for option in options if _is_valid("slurm_params", f"{option};"))
@@ -184,8 +189,19 @@ def settings_of(install: LlmbInstall) -> dict[str, str]:
 
 def request_of(install: LlmbInstall) -> tuple[GpuRequest, str]:
     """Request for GPUs of llmb-run, and the number per node; empty if it requests none."""
-    count = dict(install.gpu).get(_GPUS, "")
-    return ("gpus-per-node", count) if count else ("none", "")
+    request, _, count = _gpu_request(install)
+    return request, count
+
+
+def _gpu_request(install: LlmbInstall) -> tuple[GpuRequest, str, str]:
+    """Request for GPUs, their type and their number per node; type and number are empty if there are none."""
+    options = dict(install.gpu)
+    by_number = _BY_NUMBER.fullmatch(options.get(_GPUS, ""))
+    if by_number is not None:
+        return "gpus-per-node", by_number["type"] or "", by_number["count"]
+    gres = options.get("gres", "")
+    by_gres = _BY_NUMBER.fullmatch(gres.removeprefix("gpu:")) if gres.startswith("gpu:") else None
+    return ("gres", by_gres["type"] or "", by_gres["count"]) if by_gres is not None else ("none", "", "")
 
 
 @dataclass(frozen=True)

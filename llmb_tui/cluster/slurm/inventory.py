@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import re
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from llmb_tui.cluster.batch import Answer, run_batch
@@ -28,7 +29,10 @@ from llmb_tui.language.text import clean, clean_line
 _DEADLINE_S = 45.0
 IF_IT_ANSWERS = '[ "$rc_ping" -eq 0 ] && '
 """Prefix of a Slurm command after `ping`: if the controller hangs, every command would wait 10 s."""
-CONFIG = "scontrol show config | grep -E '^(ClusterName|SelectType|AccountingStorageEnforce|PlugStackConfig) '"
+CONFIG = (
+    "scontrol show config | grep -E "
+    "'^(ClusterName|SelectType|AccountingStorageEnforce|PlugStackConfig|JobSubmitPlugins) '"
+)
 """Snippet for `run_batch` that prints the settings for `parse_config`."""
 
 # Each line is `free KiB|install directory`.
@@ -172,7 +176,7 @@ def parse_config(text: str) -> dict[str, str]:
     return dict(re.findall(r"(?m)^(\w+)\s*=\s*(.*?)\s*$", text))
 
 
-def fitting_request(partitions: tuple[Partition, ...], config: dict[str, str]) -> GpuRequest | None:
+def fitting_request(partitions: tuple[Partition, ...], config: Mapping[str, str]) -> GpuRequest | None:
     """Choose the request for GPUs: none if Slurm counts no GPUs in any partition, `gres` if Slurm is too old.
 
     `partitions`: all partitions of the cluster. GPUs are requested if any of them has GPUs.

@@ -1,7 +1,7 @@
 """Additional `#SBATCH` options, from a profile's fields and its parameter string.
 
 The parameter string has the grammar of the recipes' `ADDITIONAL_SLURM_PARAMS`: `key=value` or a flag, separated by `;`,
-or by blanks if there is no `;`.
+or by blanks if there is no `;`. In addition, text in double quotes is not split, so that a value may be JSON.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ PROFILE_FIELDS = ("reservation", "qos", "constraint", "segment", "exclude")
 """Fields of a profile that have the name of an `sbatch` option."""
 
 _NAME = re.compile(r"[a-z][a-z0-9-]+", re.ASCII)
-# sbatch interprets quotes and backslashes in an #SBATCH line, and a blank followed by `#` as a comment; a shell
-# interprets `$` and backticks. No option needs these characters. sbatch reads ` -` as the beginning of another option.
-_VALUE = re.compile(r"(?!.* [-#])[ !#%&(-\[\]-_a-~]+", re.ASCII)
+_VALUE = re.compile(r"[ -~]+")
+"""Printable ASCII: whoever writes a value into a script or a command quotes it."""
+_PART = re.compile(r'(?:[^;"]|"(?:[^"\\]|\\.)*"|")+')
+_QUOTED = re.compile(r"""'.*'|".*\"""")
 
 # Options that every job sets. sbatch accepts any unique prefix of an option's name.
 _RESERVED = {
@@ -31,9 +32,9 @@ _RESERVED = {
         ("Use the cluster's account.", "account"),
         ("Use the cluster's partition.", "partition"),
         ("Use the scale of the selection.", "nodes ntasks ntasks-per-node"),
-        ("Use the cluster's GPU request.", "gpus gpus-per-node gpus-per-task gres"),
+        ("Use the cluster's GPU request and GPU type.", "gpus gpus-per-node gpus-per-task gres"),
         ("Use the time limit of the selection.", "time"),
-        ("Use the cluster's memory.", "mem mem-per-cpu mem-per-gpu"),
+        ("Use the cluster's memory: Slurm accepts only one request.", "mem mem-per-cpu mem-per-gpu"),
         ("Use the cluster's CPUs per task.", "cpus-per-task"),
         ("Every job has exclusive nodes.", "exclusive"),
         ("The program finds the run by its job name.", "job-name"),
@@ -41,7 +42,11 @@ _RESERVED = {
         ("The log contains both outputs.", "error"),
         ("The program finds the run's folder by its path.", "chdir"),
         ("A run is exactly one job.", "array dependency"),
-        ("The profile is for one cluster.", "clusters"),
+        (
+            "For another cluster of the site, set SLURM_CLUSTERS in ~/.bashrc on the login node: each command of Slurm "
+            "reads it.",
+            "clusters",
+        ),
         ("Every run has this option.", "no-requeue"),
         ("A job that Slurm starts again would mix two runs in one result.", "requeue"),
         ("The script needs the unchanged environment.", "export export-file get-user-env"),
@@ -63,7 +68,7 @@ def parse_slurm_params(text: str) -> tuple[Option, ...]:
 
     Raises LlmbError (exit code 1) for a part that is not an option, a duplicate, and an option that every run sets.
     """
-    parts = text.split(";") if ";" in text else text.split()
+    parts = _PART.findall(text) if ";" in text or '"' in text else text.split()
     options: dict[str, str | None] = {}
     for part in filter(None, map(str.strip, parts)):
         name, value = _option(part)
@@ -87,10 +92,22 @@ def sbatch_options(profile: SlurmProfile) -> tuple[Option, ...]:
     return (*((name, str(value)) for name, value in fields.items()), *params)
 
 
-def gpu_options(profile: SlurmProfile, gpus_per_node: int) -> tuple[Option, ...]:
-    """Options that request the GPUs of a node; none if the cluster's Slurm counts no GPUs."""
-    value = {"gres": f"gpu:{gpus_per_node}", "gpus-per-node": str(gpus_per_node)}.get(profile.gpu_request)
-    return () if value is None else ((profile.gpu_request, value),)
+def gpu_options(profile: SlurmProfile, gpus_per_node: int | str) -> tuple[Option, ...]:
+    """Options that request the GPUs of a node, by type if the profile has one; none if Slurm counts no GPUs."""
+    return gpu_request_options(profile.typed_gpu_request, gpus_per_node)
+
+
+def gpu_request_options(request: str, gpus_per_node: int | str) -> tuple[Option, ...]:
+    """Options for a `SlurmProfile.typed_gpu_request`."""
+    way, _, gpu_type = request.partition(":")
+    count = f"{gpu_type}:{gpus_per_node}" if gpu_type else str(gpus_per_node)
+    value = {"gres": f"gpu:{count}", "gpus-per-node": count}.get(way)
+    return () if value is None else ((way, value),)
+
+
+def partition_options(partition: str) -> tuple[Option, ...]:
+    """Option that names the partitions; none if Slurm or the site chooses."""
+    return (("partition", partition),) if partition else ()
 
 
 def arguments_of(options: Iterable[Option]) -> tuple[str, ...]:
@@ -114,8 +131,9 @@ def _option(part: str) -> Option:
         raise _refused(f"{clean_line(name)!r} is not a Slurm parameter.")
     if equals and not is_option(name, value):
         text = clean_line(value) or "nothing"
-        rule = "use text without quotes, backslashes, `$`, and words that begin with `-` or `#`."
-        raise _refused(f"Slurm parameter '{name}' cannot be {text}: {rule}")
+        raise _refused(f"Slurm parameter '{name}' cannot be {text}: use printable ASCII characters.")
+    if _QUOTED.fullmatch(value):
+        raise _refused(f"Slurm parameter '{name}' cannot be {value}: omit the outer quotes, the program quotes it.")
     option = (name, value if equals else None)
     for reserved, reason in _RESERVED.items():
         if reserved.startswith(name) and option not in _REPEATABLE:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from llmb_tui.cluster.login_profile import Transport
-from llmb_tui.cluster.profile import PrivateNames
+from llmb_tui.cluster.profile import LATER, PrivateNames
 
 GpuRequest = Literal["gres", "gpus-per-node", "none"]
 
@@ -29,6 +29,7 @@ class SlurmProfile:
     """Host name, address or alias (of the user's OpenSSH configuration) of the login node."""
     account: str
     partition: str
+    """Partition, or several with commas; empty: jobs name none, and Slurm or the site chooses."""
     install_dir: str
     """Absolute path on the cluster's shared file system; `$LLMB_INSTALL` of the recipes."""
     transport: Transport = "ssh"
@@ -46,6 +47,10 @@ class SlurmProfile:
     cpu_partition: str | None = None
     """Partition for work without GPUs, such as importing an image; None: there is none."""
     gpu_request: GpuRequest = "gpus-per-node"
+    gpu_type: str | None = field(default=None, metadata=LATER)
+    """Type in the request, as Slurm names it, such as `h100`; None: a job requests GPUs of any type."""
+    mpi: str | None = field(default=None, metadata=LATER)
+    """Type of `srun --mpi`, such as `pmi2`; None: the recipe's, which is `pmix`."""
     reservation: str | None = None
     qos: str | None = None
     constraint: str | None = None
@@ -83,7 +88,12 @@ class SlurmProfile:
     @property
     def share(self) -> str:
         """Partition and account of its jobs."""
-        return f"partition {self.partition}, account {self.account}"
+        return f"partition {self.partition}, account {self.account}" if self.partition else f"account {self.account}"
+
+    @property
+    def typed_gpu_request(self) -> str:
+        """Way in which jobs request GPUs, followed by a colon and the type if there is one: `gres:h100`."""
+        return f"{self.gpu_request}:{self.gpu_type}" if self.gpu_type else self.gpu_request
 
     @property
     def directory(self) -> str:
@@ -92,8 +102,8 @@ class SlurmProfile:
 
     @property
     def partitions(self) -> tuple[str, ...]:
-        """Partitions that its jobs may use."""
-        return tuple(self.partition.split(","))
+        """Partitions that its jobs name; none if Slurm or the site chooses."""
+        return tuple(self.partition.split(",")) if self.partition else ()
 
     @property
     def names(self) -> PrivateNames:

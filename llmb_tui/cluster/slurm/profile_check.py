@@ -9,7 +9,7 @@ from llmb_tui.cluster.login_profile import NO_SSH_CONFIG, Transport
 from llmb_tui.cluster.profile_check import NAME_RULES, OWN_TARGETS, InvalidFieldError, Rules, check_env, check_texts
 from llmb_tui.cluster.slurm.params import sbatch_options
 from llmb_tui.cluster.slurm.profile import GpuRequest, SlurmProfile
-from llmb_tui.cluster.validation import FEATURES, HOSTS, MEMORY, MOUNT_FLAGS, NAME, NAMES, PATH, matches
+from llmb_tui.cluster.validation import FEATURES, GPU_TYPE, HOSTS, MEMORY, MOUNT_FLAGS, NAME, NAMES, PATH, matches
 from llmb_tui.errors import LlmbError
 
 _WORD = re.compile(r"[^\s-]\S*")
@@ -23,16 +23,18 @@ _RULES: Rules = {
     "host": (_WORD, _ONE_WORD),
     "user": (_WORD, _ONE_WORD),
     "account": (NAME, _ONE_NAME),
-    "partition": (NAMES, _SEVERAL),
+    "partition": (re.compile(f"({NAMES.pattern})?"), _SEVERAL),
     "cpu_partition": (NAMES, _SEVERAL),
     "install_dir": (PATH, _ABSOLUTE),
     "gpu_request": (re.compile("|".join(get_args(GpuRequest))), f"Enter one of {', '.join(get_args(GpuRequest))}."),
+    "gpu_type": (GPU_TYPE, "Enter the type as `sinfo -o %G` prints it, such as h100 of gpu:h100:8."),
+    "mpi": (re.compile(r"\w+", re.ASCII), "Enter a type that `srun --mpi=list` prints, such as pmi2."),
     "transport": (re.compile("|".join(get_args(Transport))), f"Enter one of {', '.join(get_args(Transport))}."),
     "reservation": (NAMES, _ONE_NAME),
     "qos": (NAME, _ONE_NAME),
     "constraint": (FEATURES, "Use node features and & | ! [ ] ( ) * such as gpu&memory."),
     "exclude": (HOSTS, "Enter a Slurm host list such as cn[003,007]."),
-    "memory": (MEMORY, "Enter 0 for all memory of a node, or an amount such as 500G."),
+    "memory": (MEMORY, "Enter 0 for all memory of a node, or a whole number with K, M, G or T, such as 500G."),
 }
 _NOT_EMPTY = {
     "identity_file": "Enter the path of a private key, or remove the field.",
@@ -51,6 +53,13 @@ def check_profile(profile: SlurmProfile) -> None:
     if not 0 <= profile.cpus_per_task <= _MOST_CPUS:
         fix = f"Enter a number of CPUs, at most {_MOST_CPUS}; 0 pins no task."
         raise InvalidFieldError("cpus_per_task", str(profile.cpus_per_task), fix)
+    if profile.gpu_type is not None and profile.gpu_request == "none":
+        raise InvalidFieldError(
+            "gpu_type",
+            profile.gpu_type,
+            "Remove the GPU type, or request GPUs with gres or gpus-per-node.",
+            "A job that requests no GPUs requests no type.",
+        )
     _check_mounts(profile.mounts)
     check_env(profile.env)
     try:

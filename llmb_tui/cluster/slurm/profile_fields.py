@@ -23,21 +23,23 @@ REACH = (
 
 USE = (
     ProfileField("account", "account", needed=True),
-    ProfileField("partition", "partition", needed=True),
+    ProfileField("partition", "partition", "none: Slurm or the site chooses"),
     ProfileField("install_dir", "install directory", "on a file system that all nodes share", needed=True),
 )
-"""Fields that every job needs."""
+"""Fields of every job."""
 
 MORE = (
     ProfileField("cpu_partition", "CPU partition", "for work without a GPU"),
     ProfileField("qos", "QOS"),
     ProfileField("reservation", "reservation"),
     ProfileField("constraint", "constraint", "gpu&memory"),
+    ProfileField("gpu_type", "GPU type", "any; h100 requests gpu:h100:8"),
     ProfileField("segment", "segment", "nodes in an NVLink block"),
     ProfileField("exclude", "exclude nodes", "cn[003,007]"),
     ProfileField("memory", "memory", "the whole node's, or 500G"),
     ProfileField("cpus_per_task", "CPUs per task", "no pinning"),
     ProfileField("numa_binding", "NUMA binding", "yes, if the recipe has it"),
+    ProfileField("mpi", "MPI type", "the recipe's, pmix"),
     ProfileField("vboost", "vboost", "no; yes needs sudo on the nodes"),
     ProfileField("slurm_params", "Slurm parameters", "key=value;key=value;flag"),
     ProfileField("mounts", "mounts", "/data:/data:ro, /scratch:/scratch"),

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain
-from typing import cast
 
 import paramiko
 
@@ -15,7 +14,7 @@ from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.ssh.channels import LINK_ERRORS
 from llmb_tui.cluster.ssh.handshake import LoginTransport
 from llmb_tui.cluster.ssh.keys import Candidate, Keys, NoSignatureError, UnlockedKeys, reason
-from llmb_tui.cluster.ssh.openssh import HostSettings
+from llmb_tui.cluster.ssh.openssh import METHODS, HostSettings
 from llmb_tui.cluster.ssh.questions import (
     PHONE_S,
     QuestionDeclinedError,
@@ -26,13 +25,14 @@ from llmb_tui.cluster.ssh.questions import (
 )
 from llmb_tui.cluster.ssh.userauth import KeyRefusedError, KeyRequests
 from llmb_tui.language.quantities import duration
+from llmb_tui.language.text import clean
 
 _HUMAN_TRIES = 3
 _SERVER_DEADLINE_S = 30.0
 _ENDING_S = 0.05
 KEY_DEADLINE_S = 60.0
 """Deadline of a login with a key, seconds: an agent may wait for a person to touch a token."""
-_BANNER_BYTES = 16384
+_LONGEST_MESSAGE = 1000
 
 
 class UntriedKeysError(Exception):
@@ -57,14 +57,23 @@ class Login:
         """Methods in the last answer of the server."""
         self._has_asked = False
         self._has_refused = False
-        self.banner = b""
-        """Greeting of the server, unchanged, at most 16 KiB."""
+        self._has_expired = False
+        """Whether an expired certificate was offered."""
+        self._advice = "Check the user name and the key; "
+        """First part of the remedy; empty if a message of the server is the reason, such as an expired account."""
+        self._banners_before = 0
+        """Number of the server's messages before the present attempt."""
 
     def __enter__(self) -> Login:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._keys.close()
+
+    @property
+    def banner(self) -> bytes:
+        """Messages of the server during the login, unchanged."""
+        return b"\n".join(self._transport.banners)
 
     @property
     def asks_nobody(self) -> bool:
@@ -86,6 +95,8 @@ class Login:
                 methods = self._give_factor(methods)
         except QuestionDeclinedError as declined:
             fix = "Connect again and answer the question, at a terminal or on the screen."
+            if self._has_expired:
+                fix = f"Renew the certificate. Without it: {fix[0].lower()}{fix[1:]}"
             raise self.failure(f"The question `{declined}` was not answered.", fix) from None
         except ServerHungUpError:
             raise self.failure(
@@ -96,12 +107,22 @@ class Login:
     def failure(self, why: str, fix: str = "") -> AuthenticationError:
         """Make the error that lists all attempts and the settings."""
         tried = [*self._tried, *self._keys.unusable]
+        parts = [f"Tried: {', '.join(tried)}."] if tried else []
+        parts.append(why)
+        if message := _quoted(self._transport.banners):
+            parts.append(f"The server's message: {message}.")
+        parts.append(self.settings.source)
+        if self.settings.has_shared_connection():
+            parts.append("The open connection of `ssh` to this host (ControlMaster) can be used only by `ssh` itself.")
         return AuthenticationError(
             f"{self.settings.place}, rejected the login of {self._user}.",
-            " ".join([*([f"Tried: {', '.join(tried)}."] if tried else []), why, self.settings.source]),
-            fix
-            or f"Check the user name and the key; `{self.settings.debug_command}` shows details in another terminal.",
+            " ".join(parts),
+            fix or f"{self._advice}{self._details}",
         )
+
+    @property
+    def _details(self) -> str:
+        return f"`{self.settings.debug_command}` shows details in another terminal."
 
     def _begin(self) -> list[str]:
         """Return the methods that the server requires; none if the login is complete.
@@ -109,28 +130,22 @@ class Login:
         A key is offered before the server has listed its methods, which saves a round trip: a server that accepts keys
         would get this key first anyway. The user is not asked to unlock a key before that.
         """
-        try:
-            first = None if self._tried or self.settings.methods[:1] != ("publickey",) else next(self._candidates, None)
-            if first is None or (first.asks and not first.public):
-                self._candidates = chain([] if first is None else [first], self._candidates)
-                return self._ask_for_methods()
-            self._methods = []
-            self._try(first.name, self._requests.ask_for_service, _SERVER_DEADLINE_S)
-            remaining = self._offer(first)
-            if remaining is not None:
-                return remaining
-            if (
-                self._methods and "publickey" not in self._methods
-            ):  # the server has not checked it: it may be offered later
-                self._candidates = chain([first], self._candidates)
-            return self._methods or self._ask_for_methods()
-        finally:
-            # The server sends its greeting once, and paramiko drops it at the next attempt.
-            banner = cast("bytes | None", self._requests.banner) or self._transport.get_banner() or b""
-            self.banner = banner[:_BANNER_BYTES]
+        first = None if self._tried or self.settings.methods[:1] != ("publickey",) else next(self._candidates, None)
+        if first is None or (first.asks and not first.public):
+            self._candidates = chain([] if first is None else [first], self._candidates)
+            return self._ask_for_methods()
+        self._methods = []
+        self._try(first.name, self._requests.ask_for_service, _SERVER_DEADLINE_S)
+        remaining = self._offer(first)
+        if remaining is not None:
+            return remaining
+        if self._methods and "publickey" not in self._methods:  # the server has not checked it: it may be offered later
+            self._candidates = chain([first], self._candidates)
+        return self._methods or self._ask_for_methods()
 
     def _ask_for_methods(self) -> list[str]:
         self._transport.auth_timeout = _SERVER_DEADLINE_S
+        self._banners_before = len(self._transport.banners)
         try:
             self._transport.auth_none(self._user)
         except paramiko.BadAuthenticationType as refusal:
@@ -156,7 +171,21 @@ class Login:
                 remaining = self._give_password()
             if remaining is not None:
                 return remaining
-        raise self.failure(f"The server accepts: {', '.join(methods)}.")
+        raise self._no_method(methods)
+
+    def _no_method(self, methods: list[str]) -> AuthenticationError:
+        """Make the error for a server whose methods did not lead to a login."""
+        accepted = f"The server accepts: {', '.join(methods)}."
+        supported = [method for method in METHODS if method in methods]
+        if not supported:
+            why = f"{accepted} This program supports only {', '.join(METHODS)}."
+            if any(method.startswith("gssapi") for method in methods):
+                why = f"{accepted} That is Kerberos, which this program does not support."
+            return self.failure(why, "Ask the cluster's administrators for a login by key, password or code.")
+        if not set(supported) & set(self.settings.methods):
+            why = f"{accepted} The OpenSSH configuration switches these methods off."
+            return self.failure(why, f"Allow one of these in the OpenSSH configuration: {', '.join(supported)}.")
+        return self.failure(accepted)
 
     def _offer_keys(self) -> list[str] | None:
         for candidate in self._candidates:
@@ -166,6 +195,9 @@ class Login:
         return None
 
     def _offer(self, candidate: Candidate) -> list[str] | None:
+        if candidate.has_expired:
+            self._has_expired = True
+            self._advice = "Renew the certificate; "
         if candidate.asks and candidate.public:
             query = partial(self._requests.ask_about, self._user, candidate.public)
             if self._try(candidate.name, query, _SERVER_DEADLINE_S) is None:
@@ -206,11 +238,14 @@ class Login:
     ) -> list[str] | None:
         """Make one attempt; the remaining methods after a success, None after a refusal."""
         self._transport.auth_timeout = deadline_s
+        self._banners_before = len(self._transport.banners)
         begun_at = time.monotonic()
         try:
             return attempt() or []
         except LINK_ERRORS as error:
             last_words = questions.last_words.strip() if questions is not None else ""
+            if last_words:
+                self._advice = ""
             self._tried.append(f"{name} ({last_words or self._transport.parting_words or reason(error)})")
             silent = questions.was_silent if questions is not None else time.monotonic() - begun_at >= deadline_s
             if silent and not isinstance(error, NoSignatureError):
@@ -229,6 +264,10 @@ class Login:
 
     def _closed(self) -> Exception:
         """Make the error for a closed connection. Without a question to the user, another connection may continue."""
+        message = "" if self._transport.parting_words else _quoted(self._transport.banners[self._banners_before :])
+        if message and not self._has_asked:
+            what = f"{self.settings.place}, closed the connection during the login of {self._user}."
+            return UnreachableError(what, f"The server's message: {message}.", self._details)
         words = f": {self._transport.parting_words}" if self._transport.parting_words else ""
         # A server that ends the login after too many tries gives a reason, or has refused before.
         if not (words or self._has_refused or self._has_asked):
@@ -236,7 +275,15 @@ class Login:
             return UnreachableError(what, "The network or the server closed it without a message.", "Try again.")
         if not self._has_asked:
             return UntriedKeysError(f"Then the server closed the connection{words}.")
+        if message:
+            return self.failure("Then the server closed the connection.", self._details)
         return self.failure(
             f"Then the server closed the connection{words}. It may accept no more tries on one connection.",
             "Connect again: the login starts from the beginning.",
         )
+
+
+def _quoted(banners: Sequence[bytes]) -> str:
+    """Last message of a server in quotation marks, clean and short enough for an error; empty if there is none."""
+    text = clean(b"".join(banners[-1:]).decode(errors="replace").replace("\r\n", "\n")).strip()
+    return f'"{text[:_LONGEST_MESSAGE]}"' if text else ""

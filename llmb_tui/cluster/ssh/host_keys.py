@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -19,12 +20,16 @@ import paramiko
 from llmb_tui.cluster.failures import HostKeyChangedError, HostKeyUnknownError
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.quoting import shell_join
+from llmb_tui.cluster.ssh.certificates import SUFFIX, Certificate, parse_certificate
+from llmb_tui.cluster.ssh.revoked_keys import is_revoked
+from llmb_tui.cluster.ssh.wire import Fields
 from llmb_tui.errors import LlmbError
 from llmb_tui.language.text import clean_line
 from llmb_tui.store.files import append_durable
 
 # An RSA key has one type in a file, and two signature algorithms in the protocol.
 _ALGORITHMS = {"ssh-rsa": ("rsa-sha2-512", "rsa-sha2-256")}
+_NOT_KEPT = "The answer is not saved: name a file as `known_hosts` in the cluster's profile."
 _REVOKED, _AUTHORITY = "@revoked", "@cert-authority"
 
 
@@ -67,25 +72,49 @@ class KnownHosts:
     """The known keys of all hosts. It reads all `files`, and appends an accepted key to the first.
 
     `hashed`: write hashed host names (HashKnownHosts). `accepted` holds accepted keys that are not written to a file;
-    pass it again to avoid the same question.
+    pass it again to avoid the same question. `revoked`: files of revoked keys (RevokedHostKeys).
     """
 
-    def __init__(self, files: Sequence[Path], *, hashed: bool = False, accepted: AcceptedKeys | None = None) -> None:
+    def __init__(
+        self,
+        files: Sequence[Path],
+        *,
+        hashed: bool = False,
+        accepted: AcceptedKeys | None = None,
+        revoked: Sequence[Path] = (),
+    ) -> None:
+        self._revoked = revoked
         self._file = files[0]
         self._hashed = hashed
         self._accepted = AcceptedKeys() if accepted is None else accepted
         self._entries = [entry for file in files for entry in _entries_in(file)]
 
-    def check(self, host: str, port: int, key: ServerKey, prompter: Prompter | None) -> None:
+    def check(
+        self, host: str, port: int, key: ServerKey, prompter: Prompter | None, certificate: bytes | None = None
+    ) -> None:
         """Check a host's key. The prompter may accept an unknown key; without a prompter it is an error.
 
-        Raises HostKeyChangedError, without a question, if another key is known for the host or this key is revoked, and
-        HostKeyUnknownError if an unknown key is not accepted.
+        As in OpenSSH, a valid certificate of a trusted authority (`@cert-authority`) makes the key known, and any other
+        certificate is ignored.
+        Raises HostKeyChangedError, without a question, if another key is known for the host, or this key or its
+        certificate's authority is revoked; HostKeyUnknownError if an unknown key is not accepted.
         """
         name, plain = _name(host, port), host.lower()
-        for entry in self._entries:
-            if entry.marker == _REVOKED and entry.key == key and (entry.matches(name) or entry.matches(plain)):
-                raise _revoked(name, entry)
+        proof = _parsed(certificate)
+        for entry in (*self._entries_of(name, _REVOKED), *self._entries_of(plain, _REVOKED)):
+            if entry.key == key:
+                raise _revoked(f"The host key of {clean_line(name)}", entry.key, entry.file)
+            if proof is not None and entry.key.blob == proof.authority:
+                subject = f"The authority that signed the host certificate of {clean_line(name)}"
+                raise _revoked(subject, entry.key, entry.file)
+        shown = [key.blob] if certificate is None or proof is None else [key.blob, certificate, proof.authority]
+        for file in self._revoked:
+            if is_revoked(file, shown):
+                raise _revoked(f"The host key of {clean_line(name)}, or its certificate,", key, file)
+        authorities = self._authorities_of(host, port)
+        fault = _certificate_fault(host, key, certificate, proof, authorities)
+        if authorities and not fault:
+            return
         entries = self._entries_of(name)
         # As in OpenSSH, the name without a port counts only if there is no entry for the name with the port.
         if any(entry.key == key for entry in entries or self._entries_of(plain)):
@@ -94,47 +123,57 @@ class KnownHosts:
             raise _changed(name, key, entries)
         if (name, key) in self._accepted:
             return
-        note = self._authority_of(name, plain)
-        if prompter is None or not prompter.accept_host_key(clean_line(name), key.type, key.fingerprint, note):
+        note = ""
+        if authorities:
+            note = f"{clean_line(str(authorities[0].file))} trusts an authority for this host, but {fault}."
+        question = f"{note} {_NOT_KEPT}".lstrip() if self._keeps_no_keys else note
+        if prompter is None or not prompter.accept_host_key(clean_line(name), key.type, key.fingerprint, question):
             raise self._unknown(name, key, note, may_ask=prompter is not None)
         self._remember(name, key)
 
     def algorithms(self, host: str, port: int, supported: Iterable[str]) -> tuple[str, ...]:
-        """Return `supported`, with the algorithms of the host's known keys first.
+        """Return `supported`, with the algorithms of the host's known keys first, and their certificates.
 
         Otherwise a server with several keys may show one that is not in the file, and appear to be unknown.
+        Certificates come first for a host with a trusted authority.
         """
+        name = _name(host, port)
         preferred = [
-            name
-            for entry in self._entries_of(_name(host, port))
-            for name in _ALGORITHMS.get(entry.key.type, (entry.key.type,))
+            algorithm
+            for entry in self._entries_of(name)
+            for algorithm in _ALGORITHMS.get(entry.key.type, (entry.key.type,))
         ]
-        return tuple(sorted(supported, key=lambda algorithm: algorithm not in preferred))
+        keys = tuple(sorted(supported, key=lambda algorithm: algorithm not in preferred))
+        certificates = tuple(f"{algorithm}{SUFFIX}" for algorithm in keys)
+        return certificates + keys if self._authorities_of(host, port) else keys + certificates
 
-    def _entries_of(self, name: str) -> list[_Entry]:
-        return [entry for entry in self._entries if not entry.marker and entry.matches(name)]
+    @property
+    def _keeps_no_keys(self) -> bool:
+        """Whether an accepted key is written to no file: UserKnownHostsFile is `none` or /dev/null."""
+        return str(self._file) == os.devnull
 
-    def _authority_of(self, name: str, plain: str) -> str:
-        """Note for a host whose certificate `ssh` accepts without showing its key; empty for other hosts."""
-        for entry in self._entries:
-            if entry.marker == _AUTHORITY and (entry.matches(name) or entry.matches(plain)):
-                file = clean_line(str(entry.file))
-                return f"{file} trusts an authority for this host, but this program reads no host certificates."
-        return ""
+    def _authorities_of(self, host: str, port: int) -> list[_Entry]:
+        return [*self._entries_of(_name(host, port), _AUTHORITY), *self._entries_of(host.lower(), _AUTHORITY)]
+
+    def _entries_of(self, name: str, marker: str = "") -> list[_Entry]:
+        return [entry for entry in self._entries if entry.marker == marker and entry.matches(name)]
 
     def _unknown(self, name: str, key: ServerKey, note: str, *, may_ask: bool) -> HostKeyUnknownError:
         outcome = "it was not accepted" if may_ask else "the OpenSSH configuration has StrictHostKeyChecking yes"
         entry = f"{clean_line(name)} {key.type} {base64.b64encode(key.blob).decode()}"
         accept = "accept it in a terminal (`llmb-tui doctor CLUSTER`) or on the screen, or " if may_ask else ""
+        file, first = str(self._file), ""
+        if self._keeps_no_keys:
+            file, first = "that file", "Name a file as `known_hosts` in the cluster's profile. "
         return HostKeyUnknownError(
             f"The host key of {clean_line(name)} is unknown: {key.type} {key.fingerprint}",
             f"It is not in {self._file}, and {outcome}. {note}".rstrip(),
-            "Compare the fingerprint with the one that the cluster's administrators publish, then "
-            f"{accept}add this line to {self._file}:\n{entry}",
+            f"{first}Compare the fingerprint with the one that the cluster's administrators publish, then "
+            f"{accept}add this line to {file}:\n{entry}",
         )
 
     def _remember(self, name: str, key: ServerKey) -> None:
-        if str(self._file) == os.devnull:  # UserKnownHostsFile none
+        if self._keeps_no_keys:
             self._accepted.add((name, key))
             return
         host = paramiko.HostKeys.hash_host(name) if self._hashed else name
@@ -153,10 +192,33 @@ def _name(host: str, port: int) -> str:
     return host.lower() if port == 22 else f"[{host.lower()}]:{port}"
 
 
-def _revoked(name: str, entry: _Entry) -> HostKeyChangedError:
+def _parsed(certificate: bytes | None) -> Certificate | None:
+    try:
+        return None if certificate is None else parse_certificate(certificate)
+    except ValueError:
+        return None
+
+
+def _certificate_fault(
+    host: str, key: ServerKey, certificate: bytes | None, proof: Certificate | None, authorities: Sequence[_Entry]
+) -> str:
+    """Reason why the host's certificate does not prove its key; empty if it does."""
+    if certificate is None:
+        return "the host showed no certificate"
+    if proof is None or proof.key != key.blob:
+        return "the host's certificate cannot be read"
+    if proof.authority not in [entry.key.blob for entry in authorities]:
+        authority = ServerKey(Fields(proof.authority).text(), proof.authority)
+        shown = f"{clean_line(authority.type)} {authority.fingerprint}"
+        return f"the host's certificate is signed by another authority: {shown}"
+    fault = proof.host_fault(host, time.time())
+    return f"the host's certificate {fault}" if fault else ""
+
+
+def _revoked(subject: str, key: ServerKey, file: Path) -> HostKeyChangedError:
     return HostKeyChangedError(
-        f"The host key of {clean_line(name)} is revoked: {entry.key.type} {entry.key.fingerprint}",
-        f"{entry.file} marks this key as revoked: it must not be trusted.",
+        f"{subject} is revoked: {key.type} {key.fingerprint}",
+        f"{file} marks it as revoked: it must not be trusted.",
         "Ask the cluster's administrators for the correct key.",
     )
 

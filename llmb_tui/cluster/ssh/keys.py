@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import copy
 import socket
+import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -15,15 +16,21 @@ import paramiko
 from paramiko.agent import SSH2_AGENT_IDENTITIES_ANSWER, AgentKey, AgentSSH, cSSH2_AGENTC_REQUEST_IDENTITIES
 
 from llmb_tui.cluster.prompter import Prompter
+from llmb_tui.cluster.ssh.certificates import parse_certificate
+from llmb_tui.cluster.ssh.key_files import (
+    KeyFileError,
+    KeyLockedError,
+    WrongPassphraseError,
+    load_private_key,
+    public_part,
+)
 from llmb_tui.cluster.ssh.openssh import HostSettings
 from llmb_tui.language.text import clean, clean_line
 from llmb_tui.store.paths import expand_user
 
-_KEY_CLASSES: tuple[type[paramiko.PKey], ...] = (paramiko.Ed25519Key, paramiko.ECDSAKey, paramiko.RSAKey)
 _PASSPHRASE_TRIES = 3
 AGENT_DEADLINE_S = 60.0
 """Deadline of an agent's answer, seconds: it may wait for the user to touch a token or to confirm."""
-_OPENSSH_MAGIC = b"openssh-key-v1\0"
 
 UnlockedKeys = dict[tuple[str, int, int], paramiko.PKey]
 """Unlocked private keys, by path, time and size of their file: a replaced file is another key.
@@ -47,6 +54,8 @@ class Candidate:
     """Whether its use may ask the user for a passphrase, or for a touch of an agent's token."""
     private: Callable[[], paramiko.PKey | None]
     """Returns the key for signing; None if its passphrase was not given."""
+    has_expired: bool = False
+    """Whether it is a certificate that has expired."""
 
 
 class Keys:
@@ -107,18 +116,17 @@ class Keys:
     def _candidate(self, path: str) -> Candidate | None:
         """Find the key that belongs to a file: in the agent, among the unlocked keys, or in the file itself."""
         # From the unencrypted part of the private key, from the file itself, or from its `.pub` file; may be empty.
-        public = (
-            _open_part(expand_user(path)) or _public_file(expand_user(path)) or _public_file(expand_user(f"{path}.pub"))
-        )
+        file = expand_user(path)
+        public = public_part(file) or _public_file(file) or _public_file(expand_user(f"{path}.pub"))
         key = self._agent_keys.get(public) or self._unlocked.get(_version(path))
         if key is None and public[4:].startswith(b"sk-"):
             self.unusable.append(f"key {path} (on a security key: run `ssh-add {path}` to use it through the agent)")
             return None
         try:
-            key = key or _load(path, None)
-        except paramiko.PasswordRequiredException:
+            key = key or load_private_key(file)
+        except KeyLockedError:
             return Candidate(f"key {path}", public, True, partial(self._unlock, path))
-        except (paramiko.SSHException, OSError, ValueError) as error:
+        except (KeyFileError, OSError) as error:
             self.unusable.append(f"key {path} ({reason(error)})")
             return None
         return Candidate(f"key {path}", key.asbytes(), isinstance(key, _AgentKey), lambda: key)
@@ -128,7 +136,7 @@ class Keys:
             certificate = _certificate(file, candidate.public)
             if certificate is not None:
                 private = partial(_certified, candidate.private, certificate)
-                yield Candidate(f"certificate {file}", certificate.asbytes(), candidate.asks, private)
+                yield _with_fault(Candidate(f"certificate {file}", certificate.asbytes(), candidate.asks, private))
         yield candidate
 
     def _unlock(self, path: str) -> paramiko.PKey | None:
@@ -138,12 +146,15 @@ class Keys:
         prompt = f"Passphrase for {clean(path)}: "
         for _ in range(_PASSPHRASE_TRIES):
             passphrase = self._prompter.answer(prompt, False)
-            if passphrase is None:
+            if not passphrase:
                 break
             try:
-                key = _load(path, passphrase)
-            except (paramiko.SSHException, ValueError):
+                key = load_private_key(expand_user(path), passphrase)
+            except WrongPassphraseError:
                 prompt = f"Wrong passphrase. Passphrase for {clean(path)}: "
+            except (KeyFileError, OSError) as error:
+                self.unusable.append(f"key {path} ({reason(error)})")
+                break
             else:
                 self._unlocked[_version(path)] = key
                 return key
@@ -205,7 +216,19 @@ def reason(error: Exception) -> str:
 
 def _agent_candidate(key: AgentKey) -> Candidate:
     comment = clean_line(key.comment)[:60]
-    return Candidate(f"the agent's key {comment}".rstrip(), key.asbytes(), True, lambda: key)
+    return _with_fault(Candidate(f"the agent's key {comment}".rstrip(), key.asbytes(), True, lambda: key))
+
+
+def _with_fault(candidate: Candidate) -> Candidate:
+    """Add to the name why a certificate is not valid. It is offered all the same: this machine's clock may be wrong."""
+    try:
+        certificate = parse_certificate(candidate.public)
+    except ValueError:  # a key, or a certificate for a type of key that only an agent has
+        return candidate
+    now = time.time()
+    fault = certificate.user_fault(now)
+    name = f"{candidate.name}, which {fault}" if fault else candidate.name
+    return replace(candidate, name=name, has_expired=certificate.has_expired(now))
 
 
 def _version(path: str) -> tuple[str, int, int]:
@@ -216,18 +239,6 @@ def _version(path: str) -> tuple[str, int, int]:
     return str(expand_user(path)), status.st_mtime_ns, status.st_size
 
 
-def _load(path: str, passphrase: str | None) -> paramiko.PKey:
-    """Load a private key. Raises PasswordRequiredException without a passphrase, SSHException for a wrong one."""
-    for key_class in _KEY_CLASSES:
-        try:
-            return key_class.from_private_key_file(expand_user(path), passphrase)
-        except paramiko.PasswordRequiredException:
-            raise
-        except paramiko.SSHException:
-            continue  # another kind of key or a wrong passphrase: paramiko raises the same error for both
-    raise paramiko.SSHException("unknown format of a private key, or wrong passphrase; an agent may be able to load it")
-
-
 def _public_file(file: Path) -> bytes:
     try:
         kind, encoded = file.read_bytes().split()[:2]
@@ -235,21 +246,6 @@ def _public_file(file: Path) -> bytes:
     except (OSError, ValueError):
         return b""
     return blob if blob[4:].startswith(kind) else b""
-
-
-def _open_part(file: Path) -> bytes:
-    """Public key in a private key file of OpenSSH's format, which does not encrypt it; empty in other formats."""
-    try:
-        data = base64.b64decode(b"".join(file.read_bytes().strip().splitlines()[1:-1]), validate=True)
-    except (OSError, ValueError):
-        return b""
-    if not data.startswith(_OPENSSH_MAGIC):
-        return b""
-    message = paramiko.Message(data[len(_OPENSSH_MAGIC) :])
-    for _ in ("cipher", "key derivation", "its options"):
-        message.get_binary()
-    message.get_int()  # number of keys, always 1
-    return message.get_binary()
 
 
 def _certificate(file: str, public: bytes) -> paramiko.Message | None:

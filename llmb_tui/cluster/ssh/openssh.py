@@ -10,6 +10,7 @@ import contextlib
 import getpass
 import os
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -36,6 +37,7 @@ _GLOBAL_HOSTS = "/etc/ssh/ssh_known_hosts"
 _CONNECT_DEADLINE_S = 15.0
 RESOLVE_DEADLINE_S = 20.0
 """Deadline of `ssh -G`, seconds: `Match exec` and canonical names may need the network."""
+_CHECK_S = 5.0
 _NO = ("no", "false")
 _MOST_HOPS = 8
 
@@ -59,6 +61,8 @@ class HostSettings:
     """Path of the agent's socket; None: no agent."""
     known_hosts: tuple[Path, ...] = ()
     """Files of known host keys; an accepted key is appended to the first."""
+    revoked_host_keys: tuple[Path, ...] = ()
+    """Files of revoked host keys."""
     host_key_alias: str | None = None
     hash_known_hosts: bool = False
     trusts_known_keys_only: bool = False
@@ -71,6 +75,10 @@ class HostSettings:
     """Login node behind this jump host; empty for the login node itself."""
     source: str = "No OpenSSH configuration was read."
     """Sentence that names the source of these settings."""
+    options: tuple[str, ...] = ()
+    """Options with which `ssh` reads the same configuration and offers the same key."""
+    shares_connections: bool = False
+    """Whether the configuration names a socket over which `ssh` commands share one connection (ControlPath)."""
 
     @property
     def login(self) -> str:
@@ -80,8 +88,28 @@ class HostSettings:
     @property
     def debug_command(self) -> str:
         """Command that shows details of a login to this host in another terminal."""
-        port = "" if self.port == SSH_PORT else f"-p {self.port} "
-        return f"ssh -v {port}{self.login}"
+        return clean(shlex.join([*self._command("-v"), f"{self.user}@{self.name}"]))
+
+    def has_shared_connection(self) -> bool:
+        """Whether an open connection of `ssh` to this host could serve other `ssh` commands."""
+        if not self.shares_connections:
+            return False
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+            command = [*self._command("-O", "check"), "--", f"{self.user}@{self.name}"]
+            end = subprocess.run(
+                command,
+                check=False,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_CHECK_S,
+                start_new_session=True,  # programs of the configuration must not reach the terminal
+            )
+            return end.returncode == 0
+        return False
+
+    def _command(self, *options: str) -> list[str]:
+        port = [] if self.port == SSH_PORT else ["-p", str(self.port)]
+        return ["ssh", *options, *self.options, *port]
 
     @property
     def place(self) -> str:
@@ -97,7 +125,9 @@ def settings_of(profile: LoginProfile) -> HostSettings:
     """
     settings = resolve(profile.host, profile.ssh_config, profile.user, profile.port)
     if profile.identity_file is not None:
-        settings = replace(settings, identity_files=(profile.identity_file,), default_keys=(), certificate_files=())
+        key = profile.identity_file
+        options = (*settings.options, "-i", str(expand_user(key)))
+        settings = replace(settings, identity_files=(key,), default_keys=(), certificate_files=(), options=options)
     if profile.known_hosts is not None:
         settings = replace(settings, known_hosts=(expand_user(profile.known_hosts),))
     return settings
@@ -135,11 +165,13 @@ def resolve(destination: str, config: str | None, user: str | None = None, port:
                 "`ssh` reads the configuration, and is not installed on this machine.",
                 "Install the OpenSSH client, or set ssh_config = 'none' in the cluster's profile.",
             )
-        return _plain(host, user, port)
+        return replace(_plain(host, user, port), options=() if config is None else ("-F", config))
     file = str(expand_user(config)) if config is not None else None
-    command = [program, "-G", *(["-F", file] if file else [])]
+    options = ("-F", file) if file else ()
+    command = [program, "-G", *options]
     command += [*(["-l", user] if user else []), *(["-p", str(port)] if port else []), "--", host]
-    return parse_answer(host, _ask(command, host), f"The settings are from `ssh -G`, which {_source(file)}.")
+    settings = parse_answer(host, _ask(command, host), f"The settings are from `ssh -G`, which {_source(file)}.")
+    return replace(settings, options=options)
 
 
 def parse_answer(name: str, answer: str, source: str) -> HostSettings:
@@ -172,6 +204,9 @@ def parse_answer(name: str, answer: str, source: str) -> HostSettings:
         identities_only=only.get("identitiesonly", "no") not in _NO,
         agent=_agent(only.get("identityagent"), tokens),
         known_hosts=_known_hosts(only, tokens),
+        revoked_host_keys=tuple(
+            Path(_expand(file, tokens)) for file in _split_paths(only.get("revokedhostkeys", "none"))
+        ),
         host_key_alias=only.get("hostkeyalias"),
         hash_known_hosts=only.get("hashknownhosts", "no") not in _NO,
         trusts_known_keys_only=only.get("stricthostkeychecking", "ask") in ("yes", "true"),
@@ -182,6 +217,7 @@ def parse_answer(name: str, answer: str, source: str) -> HostSettings:
         else tuple(_expand_tokens(j.strip(), tokens) for j in jumps.split(",")),
         proxy_command=None if command.lower() == "none" else _shell_command(command, tokens),
         source=source,
+        shares_connections=only.get("controlpath", "none").lower() != "none",
     )
 
 

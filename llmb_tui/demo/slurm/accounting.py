@@ -61,7 +61,7 @@ FIELDS: dict[str, Callable[[DemoJob], str]] = {
 
 ASSOCIATION = {"cluster": facts.CLUSTER, "account": facts.ACCOUNT, "partition": "", "qos": facts.QOS, "defaultqos": ""}
 USER = {"defaultaccount": facts.ACCOUNT}
-QOS = {"name": facts.QOS, "flags": "", "maxwall": "", "maxtres": "", "maxtrespu": "", "grptres": ""}
+QOS = {"name": facts.QOS, "flags": "", "maxwall": "", "maxtres": "", "maxtrespu": "", "grptres": "", "mintres": ""}
 
 
 def sacct(store: Store, arguments: list[str]) -> int:

@@ -11,7 +11,8 @@ NODES = tuple(f"demo{number:03d}" for number in range(1, 289))
 """288 nodes: 2304 GPUs, the largest published scale."""
 CPUS_PER_NODE = 112
 GPUS_PER_NODE = 8
-GRES = f"gpu:h100:{GPUS_PER_NODE}"
+GPU_TYPE = "h100"
+GRES = f"gpu:{GPU_TYPE}:{GPUS_PER_NODE}"
 
 MIN_JOB_AGE_S = 300
 """Real seconds for which the controller remembers a finished job; accounting remembers all jobs."""

@@ -24,7 +24,7 @@ _TEXTS = (
     "--account --comment --constraint --dependency --gpus-per-node --gres --job-name --mem --output --partition --qos"
 )
 _DEPENDENCY = re.compile(r"after(?:ok|any)(?::\d+)+")
-_GPUS = re.compile(r"(?:gpu:)?(\d+)")
+_GPUS = re.compile(rf"(?:gpu:)?(?:{facts.GPU_TYPE}:)?(\d+)")
 
 
 def main(store: Store, arguments: list[str]) -> int:

@@ -16,6 +16,7 @@ LETTERS = "DEGNPRTafl"
 
 _CONFIG = {
     "ClusterName": facts.CLUSTER,
+    "JobSubmitPlugins": "(null)",
     "PlugStackConfig": "/etc/slurm/plugstack.conf",
     "SelectType": "select/cons_tres",
 }
@@ -30,6 +31,8 @@ def scontrol(store: Store, arguments: list[str]) -> int:
             text = "".join(f"{name:<23} = {value}\n" for name, value in _CONFIG.items())
         case ["-a", "show", "partition", name]:
             text = _partition(name)
+        case ["show", "partition"]:
+            text = "".join(map(_partition, facts.PARTITIONS))
         case ["show", "hostnames", names]:
             text = "".join(f"{name}\n" for name in notation.expand(names))
         case ["-a", "-o", "show", "nodes"]:
@@ -70,6 +73,7 @@ def _partition(name: str) -> str:
         raise RefusedError(f"Partition {name} not found")
     return (
         f"PartitionName={name}\n"
+        f"   Default={'YES' if partition is facts.DEFAULT else 'NO'} QoS=N/A\n"
         f"   MaxNodes={partition.max_nodes} MaxTime={notation.full(partition.max_minutes * 60)}\n"
         f"   State=UP TotalNodes={len(facts.NODES)}\n\n"
     )

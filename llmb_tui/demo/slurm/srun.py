@@ -44,7 +44,7 @@ def options() -> Parser:
     """Options of a step, and of Pyxis."""
     flags = f"--help --test-only {pyxis.FLAGS}"
     parser = Parser("srun", f"{_TEXTS} {pyxis.VALUES}", flags, "--nodes --ntasks --ntasks-per-node")
-    parser.add_argument("--mpi", choices=["list", "pmix"])
+    parser.add_argument("--mpi", choices=["list", "none", "pmix"])
     parser.add_argument("command", nargs=REMAINDER)
     return parser
 

@@ -46,20 +46,22 @@ def materialize(spec: dict[str, Any]) -> str:
 
 
 def _executor(spec: dict[str, Any]) -> run.SlurmExecutor:
-    gpus = spec["tasks_per_node"]
+    way, _, gpu_type = spec["gpu_request"].partition(":")
+    gpus = f"{gpu_type}:{spec['tasks_per_node']}" if gpu_type else spec["tasks_per_node"]
     executor = run.SlurmExecutor(
         account=spec["account"],
-        partition=spec["partition"],
+        partition=spec["partition"] or None,
         nodes=spec["nodes"],
-        ntasks_per_node=gpus,
-        gpus_per_node=gpus if spec["gpu_request"] == "gpus-per-node" else None,
-        gres=f"gpu:{gpus}" if spec["gpu_request"] == "gres" else None,
+        ntasks_per_node=spec["tasks_per_node"],
+        gpus_per_node=gpus if way == "gpus-per-node" else None,
+        gres=f"gpu:{gpus}" if way == "gres" else None,
         mem=spec["memory"],
         exclusive=True,
         time=spec["time_limit"],
         # If Slurm restarted the job by itself, one result would mix two runs.
         additional_parameters={"no_requeue": True}
-        | {name: True if value is None else value for name, value in spec["options"]},
+        # NeMo-Run quotes a value as a shell needs it, but sbatch reads a backslash as an escape also between quotes.
+        | {name: True if value is None else value.replace("\\", "\\\\") for name, value in spec["options"]},
         container_image=spec["container_image"],
         container_mounts=list(spec["mounts"]),
         # Without this, Pyxis prefers the image's value of a variable that the image defines.

@@ -14,7 +14,7 @@ from llmb_tui.cluster.slurm.client import SEGMENT_SINCE, Version
 from llmb_tui.cluster.slurm.params import Option, is_option, sbatch_options
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.slurm.profile_check import split_mount
-from llmb_tui.cluster.validation import ENV_NAME, MEMORY, NAME, NAMES, PATH
+from llmb_tui.cluster.validation import ENV_NAME, GPU_TYPE, MEMORY, NAME, NAMES, PATH, is_all_memory
 from llmb_tui.errors import LlmbError
 from llmb_tui.language.text import clean_line
 from llmb_tui.launch.direct.install import entry_path
@@ -41,7 +41,8 @@ if $bind true; then exec $bind "$@"; fi; \
 echo "task $SLURM_PROCID is not bound to a NUMA node" >&2; exec "$@\""""
 _BELOW = re.compile(r"[\w+@=-][\w./+@=-]*")
 _TIME_LIMIT = re.compile(r"(\d+-)?\d+:\d\d:\d\d", re.ASCII)
-_GPU_REQUESTS = ("gres", "gpus-per-node", "none")
+_PARTITION = re.compile(f"({NAMES.pattern})?", re.ASCII)
+_GPU_REQUEST = re.compile(f"none|(gres|gpus-per-node)(:{GPU_TYPE.pattern})?", re.ASCII)
 
 
 def launch_spec(request: RunRequest, run_id: str, slurm: Version | None = None) -> LaunchSpec:
@@ -76,7 +77,7 @@ def launch_spec(request: RunRequest, run_id: str, slurm: Version | None = None) 
             partition=profile.partition,
             nodes=plan.nodes,
             tasks_per_node=plan.gpus_per_node,
-            gpu_request=profile.gpu_request,
+            gpu_request=profile.typed_gpu_request,
             time_limit=plan.time_limit,
             memory=profile.memory,
             container_image=image_path(install, container(plan)),
@@ -87,11 +88,11 @@ def launch_spec(request: RunRequest, run_id: str, slurm: Version | None = None) 
             copies=((entry_path(install), "code/pretrain.py"),) if recipe.launch.by_entry_script else (),
             links=additional.links,
             folders=additional.folders,
-            srun=_flags(settings.srun | _pinning(profile)),
+            srun=_flags(settings.srun | _pinning(profile) | ({"mpi": profile.mpi} if profile.mpi else {})),
             vboost=profile.vboost,
             options=options,
             overridden=overridden,
-            notes=(*settings.differs, *placement, *network_notes, *_further_notes(profile)),
+            notes=(*settings.differs, *placement, *network_notes, *_further_notes(settings, profile)),
             otherwise=(
                 *vboost_difference(request, vboost=profile.vboost),
                 *(f"{text[0].lower()}{text[1:]}" for text in placement),
@@ -166,8 +167,10 @@ def _placement(settings: ResolvedSettings, profile: SlurmProfile) -> Iterator[st
         yield f"{profile.cpus_per_task} CPUs a task"
 
 
-def _further_notes(profile: SlurmProfile) -> Iterator[str]:
-    if profile.memory != "0":
+def _further_notes(settings: ResolvedSettings, profile: SlurmProfile) -> Iterator[str]:
+    if profile.mpi not in (None, settings.srun.get("mpi")):
+        yield f"srun --mpi={profile.mpi}"
+    if not is_all_memory(profile.memory):
         yield f"{profile.memory} memory, not all of it"
     if profile.vboost:
         yield "vboost first, by sudo"
@@ -177,7 +180,8 @@ def checked(spec: LaunchSpec) -> LaunchSpec:
     """Return the spec unchanged. Raises LlmbError (exit code 1) for a value that is invalid in a batch script."""
     for name in ("run_id", "experiment", "task", "job_name", "account"):
         check_pattern(NAME, getattr(spec, name), name)
-    check_pattern(NAMES, spec.partition, "partition")
+    check_pattern(_PARTITION, spec.partition, "partition")
+    check_pattern(_GPU_REQUEST, spec.gpu_request, "GPU request")
     check_pattern(_TIME_LIMIT, spec.time_limit, "time limit")
     check_pattern(MEMORY, spec.memory, "memory")
     for name in ("experiment_dir", "task_dir", "container_image"):
@@ -197,8 +201,8 @@ def checked(spec: LaunchSpec) -> LaunchSpec:
         one_line(value, name)
     for argument in spec.command:
         one_line(argument, "argument of the command")
-    if min(spec.nodes, spec.tasks_per_node) < 1 or len(spec.command) < 2 or spec.gpu_request not in _GPU_REQUESTS:
-        raise LlmbError("The job lacks nodes, tasks, a program to run or a known GPU request.", exit_code=1)
+    if min(spec.nodes, spec.tasks_per_node) < 1 or len(spec.command) < 2:
+        raise LlmbError("The job lacks nodes, tasks or a program to run.", exit_code=1)
     return spec
 
 

@@ -10,6 +10,7 @@ from llmb_tui.catalog.settings import Values, holds
 from llmb_tui.catalog.upstream import LaunchScript, Variables
 from llmb_tui.cluster.quoting import one_line, shell_join
 from llmb_tui.cluster.slurm.params import Option, arguments_of, gpu_options, sbatch_options
+from llmb_tui.cluster.validation import is_all_memory
 from llmb_tui.launch.settings import text_of
 from llmb_tui.launch.upstream.paths import scripts_of, upstream_paths, upstream_values
 from llmb_tui.launch.upstream.problems import SBATCH_VARIABLES, deviations, problems_of
@@ -110,8 +111,8 @@ def setup_command(request: RunRequest) -> UpstreamCommand:
     environment = {name: text_of(text, values) for name, text in setup.variables.items()}
     arguments: tuple[str, ...] = ("bash", f"./{setup.script}")
     if setup.how == "job":
-        further = ("-A", request.slurm.account, "-p", request.slurm.partition, "-N", "1", *arguments_of(options))
-        arguments = ("sbatch", *further, f"./{setup.script}")
+        place = _placed(("-A", "{account}", "-p", "{partition}", "-N", "1"), values)
+        arguments = ("sbatch", *place, *arguments_of(options), f"./{setup.script}")
     elif setup.how == "login-pty":
         environment |= {_SRUN_VARIABLES[n]: v for n, v in options if v is not None and n in _SRUN_VARIABLES}
     return UpstreamCommand(
@@ -163,7 +164,7 @@ def _variables(groups: list[Variables], values: Values, changes: Mapping[str, ob
 def _slurm_options(request: RunRequest, *, own_time: bool) -> tuple[Option, ...]:
     """Options for sbatch from the profile, and the time limit if the launch script has no variable for it."""
     plan, profile = request.plan, request.slurm
-    memory: tuple[Option, ...] = () if profile.memory == "0" else (("mem", profile.memory),)
+    memory: tuple[Option, ...] = () if is_all_memory(profile.memory) else (("mem", profile.memory),)
     time: tuple[Option, ...] = (("time", plan.time_limit),) if own_time else ()
     return (*gpu_options(profile, plan.gpus_per_node), *memory, *time, *sbatch_options(profile))
 
@@ -171,5 +172,11 @@ def _slurm_options(request: RunRequest, *, own_time: bool) -> tuple[Option, ...]
 def _arguments(script: LaunchScript, values: Values, options: tuple[Option, ...]) -> tuple[str, ...]:
     if script.how == "bash":
         return (f"./{script.script}",)
-    flags = (text_of(option, values) for option in script.options)
-    return ("sbatch", *flags, *arguments_of(options), f"./{script.script}")
+    return ("sbatch", *_placed(script.options, values), *arguments_of(options), f"./{script.script}")
+
+
+def _placed(words: tuple[str, ...], values: Values) -> Iterator[str]:
+    """Options of a script, without `-p` if the profile names no partition."""
+    for name, text in zip(words[::2], words[1::2], strict=True):
+        if text != "{partition}" or values["partition"]:
+            yield from (name, text_of(text, values))

@@ -101,6 +101,12 @@ def _options(procedure: UpstreamScripts, plan: Plan, root: str) -> Iterator[Prob
 def _profile(procedure: UpstreamScripts, profile: SlurmProfile, ignored: Mapping[str, object]) -> Iterator[Problem]:
     """Fields of the profile for which the launch script has no variable."""
     script, always = procedure.launch.script, procedure.launch.always
+    if profile.mpi is not None:
+        reason = f"{script} starts its ranks with --mpi=pmix, so it cannot use {profile.mpi}."
+        yield Problem("mpi", "error", reason, _REMOVE)
+    if not profile.partition and "{partition}" in _variables(procedure):
+        reason = "NVIDIA's scripts name a partition in every job, and the cluster's profile has none."
+        yield Problem("partition", "error", reason, f"Name a partition in the cluster's profile, {_ELSE_DIRECT}.")
     if "mounts" in ignored:
         yield Problem("mounts", "error", f"{script} cannot add mounts.", _REMOVE)
     if "cpus_per_task" in ignored:
@@ -108,6 +114,13 @@ def _profile(procedure: UpstreamScripts, profile: SlurmProfile, ignored: Mapping
         yield Problem("cpus_per_task", "warning", reason, _REMOVE)
     if "vboost" in ignored and "vboost" not in always:
         yield Problem("vboost", "warning", f"{script} cannot raise the power of the tensor cores.", _REMOVE)
+
+
+def _variables(procedure: UpstreamScripts) -> Iterator[str]:
+    """Values of the variables of the setup and launch scripts, with placeholders."""
+    yield from procedure.setup.variables.values()
+    for group in procedure.launch.variables:
+        yield from group.values.values()
 
 
 def _training(request: RunRequest) -> Iterator[Problem]:

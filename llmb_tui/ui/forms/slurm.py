@@ -115,8 +115,10 @@ class SlurmForm(ProfileForm[SlurmProfile, "tuple[ClusterInventory, LlmbInventory
             self.fields[field.name].display = value == "ssh"
 
     def _is_unanswered(self, name: str) -> bool:
-        """Whether the user has not entered a value in the field."""
-        return self.fields[name].value in ("", self._filled_in.get(name))
+        """Whether the user has not entered a value in the field; a saved cluster may name no partition."""
+        if name == "partition" and self._first_base.name and not self._first_base.partition:
+            return False
+        return self.fields[name].value == self._filled_in.get(name, "")
 
     def _pick_request(self, value: str) -> None:
         self._has_picked_request = True
@@ -152,12 +154,16 @@ def field_choices(offers: ClusterInventory) -> dict[str, tuple[Choice, ...]]:
     """Choices by field of the profile, the most likely first."""
     accounts = sorted(offers.accounts, key=lambda account: account != offers.default_account)
     likely = offers.default_partition
+    types = dict.fromkeys(
+        gpus.type for part in offers.partitions for gpus in part.gpus if gpus.type and not gpus.model.is_slice
+    )
     partitions = sorted(offers.partitions, key=lambda partition: (partition != likely, not partition.has_whole_gpus))
     return {
         "account": tuple(Choice(a, a, "default" if a == offers.default_account else "") for a in accounts),
         "partition": tuple(_partition(partition) for partition in partitions),
         "cpu_partition": tuple(Choice(name, name) for name in offers.cpu_partitions),
         "qos": tuple(Choice(name, name) for name in offers.qos),
+        "gpu_type": tuple(Choice(name, name) for name in types),
         "reservation": tuple(Choice(name, name) for name in offers.reservations),
         "install_dir": tuple(
             Choice(place.path, place.path, "" if place.free_gb is None else f"{gigabytes(place.free_gb)} free")

@@ -26,6 +26,35 @@ def with_options(rig: Rig, endpoint: str, *options: str) -> Iterator[None]:
         rig.servers.restart(endpoint)
 
 
+@contextmanager
+def account_rules(rig: Rig, endpoint: str, *rules: str) -> Iterator[None]:
+    """Replace PAM's rules of kind `account` of a server within the block."""
+    file = rig.directory / "ssh" / f"{endpoint}.pam.d" / "sshd"
+    before = file.read_text()
+    others = [line for line in before.splitlines() if not line.startswith("account")]
+    file.write_text("".join(f"{line}\n" for line in (*others, *rules)))
+    try:
+        yield
+    finally:
+        file.write_text(before)
+
+
+@contextmanager
+def operators_password(rig: Rig, *, changed_on: str = "19000", account_ends_on: str = "") -> Iterator[None]:
+    """Set the days of the operator's password and account in `/etc/shadow` within the block."""
+    file = rig.directory / "etc" / "shadow"  # mounted as a file: it must stay the same file
+    before = file.read_text()
+    lines = [line.split(":") for line in before.splitlines()]
+    for fields in lines:
+        if fields[0] == rig.user:
+            fields[2], fields[7] = changed_on, account_ends_on
+    file.write_text("".join(f"{':'.join(fields)}\n" for fields in lines))
+    try:
+        yield
+    finally:
+        file.write_text(before)
+
+
 def log_of(rig: Rig, endpoint: str) -> str:
     """The log of a server so far."""
     return (rig.directory / "log" / f"sshd-{endpoint}.out").read_text(errors="replace")

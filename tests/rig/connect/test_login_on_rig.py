@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -42,6 +43,25 @@ def log_in(profile: SlurmProfile, person: Person | None = None, unlocked: Unlock
 @pytest.mark.parametrize("key", ["id_ed25519", "id_rsa"])
 def test_a_login_by_key_needs_no_prompt(login: Rig, key: str) -> None:
     assert log_in(login.profile(identity_file=str(login.client.key(key))))
+
+
+@pytest.mark.parametrize(
+    ("key", "options"),
+    [
+        ("id_ed25519", ["-Z", "aes256-gcm@openssh.com"]),
+        ("id_rsa", ["-Z", "chacha20-poly1305@openssh.com"]),
+        ("id_rsa", ["-m", "PKCS8"]),
+    ],
+)
+def test_a_key_in_any_form_of_openssh_logs_in_after_its_passphrase(
+    login: Rig, tmp_path: Path, key: str, options: list[str]
+) -> None:
+    file = Path(shutil.copy(login.client.key(key), tmp_path / "key"))
+    change = ["ssh-keygen", "-q", "-p", "-P", "", "-N", PASSPHRASE, *options, "-f", str(file)]
+    subprocess.run(change, check=True, stdout=subprocess.DEVNULL)
+    person = Person(answers=["wrong", PASSPHRASE])
+    assert log_in(login.profile(identity_file=str(file)), person)
+    assert [prompt.partition(".")[0] == "Wrong passphrase" for prompt, _ in person.prompts] == [False, True]
 
 
 def test_the_passphrase_prompt_repeats_until_the_answer_is_correct(login: Rig) -> None:
@@ -198,10 +218,10 @@ def authority(login: Rig, tmp_path: Path) -> Path:
     return key
 
 
-def sign(authority: Path, key: Path, certificate: Path) -> Path:
+def sign(authority: Path, key: Path, certificate: Path, *options: str) -> Path:
     """Create a certificate for the operator at that path."""
     public = Path(f"{key}.pub")
-    command = ["ssh-keygen", "-q", "-s", str(authority), "-I", "test", "-n", "operator", str(public)]
+    command = ["ssh-keygen", "-q", "-s", str(authority), "-I", "test", "-n", "operator", *options, str(public)]
     subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
     return Path(f"{key}-cert.pub").replace(certificate)
 
@@ -216,6 +236,35 @@ def test_a_certificate_lets_its_key_in(login: Rig, tmp_path: Path, authority: Pa
         person = Person(answers=[PASSPHRASE])
         log_in(profile, person)
         assert len(person.prompts) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (("-V", "20200101:20200102"), "which expired on "),
+        (("-V", "20900101:20910101"), "which is not valid before "),
+        (("-h",), "which is not for a user"),
+    ],
+)
+def test_a_certificate_that_is_not_valid_is_refused_with_the_reason(
+    login: Rig, tmp_path: Path, authority: Path, options: tuple[str, ...], reason: str
+) -> None:
+    key = new_key(tmp_path / "key")
+    sign(authority, key, Path(f"{key}-cert.pub"), *options)
+    errors = []
+    for more in ("PermitTTY yes", "AuthenticationMethods publickey"):  # with and without a question for the password
+        lines = (f"TrustedUserCAKeys {login.directory}/ssh/authority.pub", more)
+        with with_options(login, "login", *lines), ssh_agent(tmp_path / "agent", key) as socket:
+            for profile in (
+                login.profile(identity_file=str(key)),
+                without_keys(login, tmp_path, "login", f"IdentityAgent {socket}"),
+            ):
+                with pytest.raises(AuthenticationError) as caught:
+                    log_in(profile)
+                errors.append(caught.value)
+    for error in errors:
+        assert reason in error.why
+        assert error.fix.startswith("Renew the certificate") is ("expired" in reason)
 
 
 def test_a_certificate_in_a_separate_file_is_used_with_the_agents_key(

@@ -115,6 +115,17 @@ def test_without_a_plan_only_the_cluster_is_checked(look: Look) -> None:
         ({"segment": 2}, "segment", "failed", ("Slurm 22.05", "sbatch does not have")),
         ({"slurm_params": "switches=1;nodelist=cn[001-004]"}, "trial", "ok", ("could start at", "")),
         ({"slurm_params": "licenses=gold"}, "trial", "failed", ("license specification", "with this message")),
+        ({"gpu_type": "h100"}, "trial", "ok", ("could start at", "")),
+        ({"gpu_type": "h100", "gpu_request": "gres"}, "trial", "ok", ("could start at", "")),
+        ({"gpu_type": "H100"}, "gpu-request", "failed", ("8 × h100", "GPU type to one of these")),
+        ({"partition": ""}, "partition", "ok", ("not named; Slurm uses its default, batch", "")),
+        ({"partition": ""}, "trial", "ok", ("could start at", "")),
+        ({"mpi": "pmi2"}, "pmix", "ok", ("pmi2", "")),
+        ({"mpi": "none"}, "pmix", "ok", ("none", "")),
+        ({"mpi": "openmpi"}, "pmix", "failed", ("only pmix, none, cray_shasta, pmi2", "one of these")),
+        ({"memory": "1GB"}, "trial", "ok", ("could start at", "")),
+        ({"memory": "9T"}, "trial", "failed", ("configuration is not available", "with this message")),
+        ({"slurm_params": 'comment={"a": "b; c"};nice=1'}, "trial", "ok", ("could start at", "")),
         ({"install_dir": "/proc/llmb"}, "install-dir", "failed", ("/proc is not writable", "write")),
     ],
 )
@@ -125,6 +136,62 @@ def test_each_wrong_setting_is_found(
     assert result.status == status, result
     assert words[0] in result.found
     assert words[1] in result.fix
+
+
+DEMANDING = """
+    if job.partition ~= nil then
+        slurm.log_user("Do not name a partition: this cluster chooses one.")
+        return slurm.ERROR
+    end
+    if job.tres_per_node == nil or not string.find(job.tres_per_node, "gpu:h100:") then
+        slurm.log_user("Request GPUs with their type.")
+        return slurm.ERROR
+    end
+    if job.comment ~= '{"OccupiedIdleGPUsJobReaper":{"reason":"model_loading"}}' then
+        slurm.log_user("A comment in JSON is required.")
+        return slurm.ERROR
+    end
+    job.partition = "batch"
+    return slurm.SUCCESS
+"""
+COMMENT = 'comment={"OccupiedIdleGPUsJobReaper":{"reason":"model_loading"}}'
+
+
+def test_a_site_that_demands_type_and_comment_and_forbids_to_name_a_partition(rig: Rig, look: Look) -> None:
+    steps: tuple[tuple[dict[str, Any], str, str], ...] = (
+        ({}, "warning", "Do not name a partition"),
+        ({"partition": ""}, "warning", "Request GPUs with their type"),
+        ({"partition": "", "gpu_type": "h100"}, "warning", "A comment in JSON is required"),
+        ({"partition": "", "gpu_type": "h100", "slurm_params": COMMENT}, "ok", "could start at"),
+        ({"partition": "", "gpu_type": "h100", "slurm_params": COMMENT, "gpu_request": "gres"}, "ok", "could start at"),
+    )
+    with rig.job_rules(DEMANDING):
+        for changes, status, words in steps:
+            trial = look(**changes)["trial"]
+            assert (trial.status, words in trial.found) == (status, True), trial
+
+
+@pytest.mark.parametrize("default", ["cpu", ""])
+def test_the_site_chooses_a_partition_other_than_the_default(rig: Rig, look: Look, default: str) -> None:
+    with rig.job_rules('    job.partition = "batch"\n    return slurm.SUCCESS'):
+        rig.as_root(["scontrol", "update", "PartitionName=batch", "Default=NO"], check=True)
+        try:
+            if default:
+                rig.as_root(["scontrol", "update", f"PartitionName={default}", "Default=YES"], check=True)
+            checks = look(partition="", gpu_type="h100")
+        finally:
+            rig.as_root(["scontrol", "update", "PartitionName=batch", "Default=YES"], check=True)
+    assert {name: check.status for name, check in checks.items() if check.status != "ok"}.keys() <= _ROOM
+    assert checks["partition"].found == f"not named; the default is {default or 'none'}"
+
+
+def test_a_qos_with_a_smallest_size(rig: Rig, look: Look, catalog: Catalog) -> None:
+    two_nodes = plan(catalog, Selection("nemotron4", "25.04", "15b", "h100", "fp8", 16))
+    with rig.qos("bigonly", "MinTRES=node=4,gres/gpu=24"):
+        check = look(two_nodes, qos="bigonly")["qos"]
+        assert (check.status, check.wrong_request) == ("failed", True)
+        assert check.found == "bigonly requires at least 24 GPUs; bigonly requires at least 4 nodes"
+        assert look(qos="bigonly")["qos"].status == "ok"
 
 
 def test_a_longer_job_than_the_partition_allows(look: Look, catalog: Catalog) -> None:

@@ -31,6 +31,8 @@ FULL = replace(
     mounts=("/data:/data:ro", "/x:/x"),
     env=(("A", "1"), ("B", "x y")),
     group_writable=True,
+    gpu_type="h100",
+    mpi="pmi2",
 )
 
 
@@ -40,14 +42,14 @@ def test_form_has_every_field_that_a_user_enters() -> None:
     }
 
 
-@pytest.mark.parametrize("profile", [PLAIN, FULL])
+@pytest.mark.parametrize("profile", [PLAIN, FULL, replace(PLAIN, partition="")])
 def test_form_texts_are_read_back_as_the_same_profile(profile: SlurmProfile) -> None:
     assert profile_of(EMPTY, slurm_texts_of(profile)) == profile
 
 
 def test_form_shows_only_values_that_differ_from_the_default() -> None:
     shown = {name for name, text in slurm_texts_of(PLAIN).items() if text}
-    assert shown == {field.name for field in FIELDS if field.needed}
+    assert shown == {field.name for field in FIELDS if field.needed} | {"partition"}
 
 
 @pytest.mark.parametrize(
