@@ -27,7 +27,7 @@ from llmb_tui.errors import LlmbError
 from llmb_tui.language.quantities import byte_size
 from llmb_tui.language.redact import server_words
 from llmb_tui.language.states import state_label
-from llmb_tui.language.text import clean_line
+from llmb_tui.language.text import clean_line, count_in
 from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.launch.run import Run
 
@@ -193,9 +193,9 @@ def measure_items(
         answers = run_batch(session, commands, deadline_s=_AT_ONCE * _EACH_S + 30.0)
         for position, thing in enumerate(part):
             answer = answers[f"at{position}"]
-            kilobytes = answer.text.partition("\t")[0]
-            if answer.exit_code == 0 and kilobytes.isdecimal():
-                items[first + position] = replace(thing, size=int(kilobytes) * 1024)
+            kib = count_in(answer.text.partition("\t")[0])
+            if answer.exit_code == 0 and kib is not None:
+                items[first + position] = replace(thing, size=kib * 1024)
     return tuple(items)
 
 
@@ -274,8 +274,8 @@ def _list(session: Session, catalog: Catalog) -> BelongingsListing:
     installing, more = [], 0
     for head, _ in session.retry_after_disconnect(lambda: _answers(session, script, arguments, token, _LOOK_S)):
         kind, *words = head.split(" ")
-        if kind == "more" and words and words[0].isdecimal():
-            more = int(words[0])
+        if kind == "more" and words:
+            more = count_in(words[0]) or 0
         elif kind == "step" and words:
             installing.append(clean_line(words[0]))
         elif kind in get_args(ItemKind) and len(words) == 3 and _is_below(words[2]):

@@ -15,7 +15,7 @@ from llmb_tui.diagnosis.records import Record, RecordReader, last_words
 from llmb_tui.diagnosis.rule import WEIGHTS, Diagnosis, FailureStage, place_words
 from llmb_tui.diagnosis.rule_set import Match, RuleSet
 from llmb_tui.language.redact import without_secrets
-from llmb_tui.language.text import capital, quotation
+from llmb_tui.language.text import capital, count_in, quotation
 
 _TIERS = {"cause": 0, "symptom": 1, "last words": 1, "stopped": 1, "end": 3}
 _CAUGHT = 2
@@ -105,7 +105,8 @@ class CauseFinder:
         told = match.diagnosis()
         line, reason, fix = map(without_secrets, (item.line, told.reason, told.fix))
         line = quotation(line)
-        rank = int(match.groups["rank"]) if match.groups.get("rank", "").isdecimal() else record.rank
+        named = count_in(match.groups.get("rank") or "")
+        rank = record.rank if named is None else named
         node = match.groups.get("node") or record.node
         place = place_words(rank, node)
         weight = WEIGHTS.index("end") + 1 if self._tier(item) == _CAUGHT else match.weight

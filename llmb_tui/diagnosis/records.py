@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from llmb_tui.diagnosis.prefixes import Prefixed, split_prefix
+from llmb_tui.language.text import count_in
 
 _NAME = r"(?:[A-Za-z_]\w{0,80}\.){0,8}[A-Za-z_]\w{0,80}"
 _EXCEPTION = re.compile(rf"{_NAME}(?::\s.*|:?\s*)$")
@@ -119,7 +120,8 @@ class _Open:
             fields: dict[str, str] = {}
             for name, value in _BLOCK_FIELD.findall(text):
                 fields.setdefault(name, value)
-            rank = int(fields["rank"]) if fields.get("rank", "").isdecimal() else rank
+            named = count_in(fields.get("rank", ""))
+            rank = rank if named is None else named
             host = fields.get("host", "")
             node = host if host not in ("", "localhost") else node
             at = "" if fields.get("exitcode") == "-15" else fields.get("time", "-")  # SIGTERM comes from outside

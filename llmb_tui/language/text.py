@@ -34,6 +34,10 @@ _ESCAPE_SEQUENCE = re.compile(
 )
 
 
+_LONGEST_COUNT = 18
+"""Digits of a number that fits into 64 bits; Python raises ValueError for one of more than 4,300 digits."""
+
+
 def clean(text: str) -> str:
     """Text without escape sequences, and without control and invisible characters except tab and newline.
 
@@ -91,6 +95,11 @@ def _without_overwritten(text: str) -> str:
         del kept[-1:]
         kept += piece
     return "".join(kept)
+
+
+def count_in(text: str) -> int | None:
+    """The number that a program wrote in digits; None for other text, and for a number of more than 18 digits."""
+    return int(text) if len(text) <= _LONGEST_COUNT and text.isascii() and text.isdecimal() else None
 
 
 def finite(document: object) -> object:

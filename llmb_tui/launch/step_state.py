@@ -25,7 +25,7 @@ _WORD = re.compile(r"[^\W\d_]{2}")
 _LONGEST_REASON = 400
 _LONGEST_READ = 4000
 # git's own progress messages.
-_GIT = re.compile(r"(?:Receiving objects|Resolving deltas|Updating files): +(\d+)% \((\d+)/(\d+)\)")
+_GIT = re.compile(r"(?:Receiving objects|Resolving deltas|Updating files): +(\d{1,3})% \((\d{1,18})/(\d{1,18})\)")
 
 
 @dataclass(frozen=True, slots=True)

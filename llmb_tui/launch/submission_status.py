@@ -8,7 +8,7 @@ from typing import Literal
 
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
-from llmb_tui.language.text import clean
+from llmb_tui.language.text import clean, count_in
 
 ProbeMode = Literal["look", "start", "withdraw"]
 
@@ -99,4 +99,5 @@ def parse(text: str) -> SubmissionStatus:
 
 
 def _seconds(text: str | None) -> float | None:
-    return float(text) if text and text.isdecimal() and text.isascii() else None
+    number = count_in(text or "")
+    return None if number is None else float(number)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
 from llmb_tui.language.redact import remember_secret, server_words
-from llmb_tui.language.text import clean_line
+from llmb_tui.language.text import clean_line, count_in
 
 _DEADLINE_S = 30.0
 _BEGINS = "\nllmb-fetch\n"
@@ -67,7 +67,7 @@ def fetch(  # noqa: PLR0913 - the parts of a request
     result = session.run_script(script, arguments, stdin=config, deadline_s=_DEADLINE_S)
     _, _, text = result.stdout.replace("\r\n", "\n").partition(_BEGINS)
     page, _, status = text.rstrip("\n").rpartition("\n")
-    if not status.isdecimal() or int(status) == 0:
+    if not count_in(status):
         messages = result.stderr.strip().splitlines() or [f"curl returned exit code {result.exit_code}."]
         return WebAnswer(0, "", "", clean_line(server_words(messages[-1])))
     header = ""

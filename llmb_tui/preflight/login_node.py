@@ -10,6 +10,7 @@ from llmb_tui.cluster.quoting import shell_join
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.language.quantities import count, gigabytes
+from llmb_tui.language.text import count_in
 from llmb_tui.preflight.check_group import Answers, CommandChecks, failed, first_line, last_line, ok, warning
 from llmb_tui.preflight.needs import Needs
 from llmb_tui.preflight.report import Check
@@ -345,7 +346,7 @@ def _lustre_quota(text: str) -> _Quota | None:
 
 def _quota_of(cells: list[str]) -> _Quota | None:
     """Parse the cells of both programs, in KiB: used, soft, hard, [grace], and the same for files; `*` is exceeded."""
-    numbers = [int(cell.rstrip("*")) for cell in cells if cell.rstrip("*").isdecimal()]
+    numbers = [number for cell in cells if (number := count_in(cell.rstrip("*"))) is not None]
     if len(numbers) < 6:
         return None
     used, soft, hard, files, files_soft, files_hard = numbers[:6]

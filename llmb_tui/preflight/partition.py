@@ -12,6 +12,7 @@ from llmb_tui.cluster.slurm.params import arguments_of, gpu_options
 from llmb_tui.cluster.slurm.partition import NodeGroup, Partition, parse_partitions, parse_time
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.language.labels import gpus_label
+from llmb_tui.language.text import count_in
 from llmb_tui.plan.plan import Plan
 from llmb_tui.preflight.check_group import (
     ADMINISTRATORS,
@@ -222,10 +223,10 @@ def _node_limit(settings: dict[str, str], plan: Plan | None) -> tuple[str, str, 
     """The partition's limit that the plan violates, its remedy and the flag of a QOS that lifts it; empty if none."""
     most, least = settings.get("MaxNodes", "UNLIMITED"), settings.get("MinNodes", "0")
     nodes = 1 if plan is None else plan.nodes
-    if most.isdecimal() and int(most) < nodes:
+    if (allowed := count_in(most)) is not None and allowed < nodes:
         fix = "Choose fewer GPUs, or a partition that allows more nodes."
         return f"at most {most} for one job", fix, "PartitionMaxNodes"
-    if plan is not None and least.isdecimal() and int(least) > nodes:
+    if plan is not None and (required := count_in(least)) is not None and required > nodes:
         fix = "Choose more GPUs, or a partition that allows fewer nodes."
         return f"at least {least} for one job", fix, "PartitionMinNodes"
     return "", "", ""

@@ -12,7 +12,7 @@ from llmb_tui.cluster.slurm.client import SEGMENT_SINCE, parse_version
 from llmb_tui.cluster.slurm.errors import explain
 from llmb_tui.cluster.slurm.partition import parse_partitions, parse_time
 from llmb_tui.cluster.slurm.profile import SlurmProfile
-from llmb_tui.language.text import clean_line, plural
+from llmb_tui.language.text import clean_line, count_in, plural
 from llmb_tui.plan.plan import Plan
 from llmb_tui.preflight.check_group import Answers, failed, first_line, ok, warning
 from llmb_tui.preflight.needs import Needs
@@ -79,7 +79,7 @@ def _reservation(answers: Answers, name: str, needs: Needs) -> Check:
         fix = f"{fix} Slurm also allows accounts below these: the test submission shows it."
         return warning("reservation", "Reservation", f"{name} allows {record['Accounts']}", name, fix)
     nodes = record.get("NodeCnt", "")
-    if plan is not None and nodes.isdecimal() and int(nodes) < plan.nodes:
+    if plan is not None and (reserved := count_in(nodes)) is not None and reserved < plan.nodes:
         found, fix = f"{name} has {nodes} nodes", "Choose fewer GPUs, or a larger reservation."
         flexible = "FLEX" in record.get("Flags", "").split(",")
         if flexible:
@@ -152,7 +152,7 @@ def parse_qos(answer: Answer) -> dict[str, Qos]:
 
 def _resources(text: str) -> dict[str, int]:
     """Numbers of nodes and GPUs in Slurm's list of trackable resources."""
-    return {name: int(number) for name, number in re.findall(r"(?:^|,)(node|gres/gpu(?::[^,=]+)?)=(\d+)", text)}
+    return {name: int(number) for name, number in re.findall(r"(?:^|,)(node|gres/gpu(?::[^,=]+)?)=(\d{1,18})", text)}
 
 
 def qos_check(

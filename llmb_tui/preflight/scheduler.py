@@ -51,7 +51,7 @@ grep -hs '^[^#]*pyxis' "$conf" "$conf".d/*
 """
 
 # Slurm refuses a plugin that was built for another version of Slurm.
-_OTHER_SLURM = re.compile(r"[^\n]*Incompatible (?:Slurm )?plugin (?:\S+ )?version[^\n]*")
+_OTHER_SLURM = re.compile(r"(?m)^[^\n]*Incompatible (?:Slurm )?plugin (?:\S+ )?version[^\n]*")
 
 # Messages of sbatch for a job that it will never accept. Other messages may be about the present moment only.
 _NEVER = re.compile(
@@ -145,7 +145,7 @@ def _with_slurm_spelling(profile: SlurmProfile, associations: list[Association])
 
 def _scheduler(answers: Answers) -> Check:
     version = answers["version"]
-    match = re.search(r"(\d+)\.(\d+)(?:\.\d+)*", version.text)
+    match = re.search(r"(?<!\d)(\d{1,4})\.(\d{1,4})(?:\.\d+)*", version.text)
     needed = "Slurm {}.{:02} or newer".format(*_OLDEST_SLURM)
     if version.exit_code != 0 or match is None:
         found, fix = (
@@ -287,7 +287,7 @@ def _mpi(answers: Answers, wanted: str) -> Check:
     if other := _OTHER_SLURM.search(answers["pmix"].text):
         return failed("pmix", title, other[0].strip(), needed, _other_slurm(answers))
     fault = re.search(
-        r"[^\n]*(?:can ?not load PMIx|Invalid MPI type|Unable to load any plugin)[^\n]*", answers["pmix"].text
+        r"(?m)^[^\n]*(?:can ?not load PMIx|Invalid MPI type|Unable to load any plugin)[^\n]*", answers["pmix"].text
     )
     if fault is not None:
         fix = f"Slurm's plugin for {wanted} cannot be loaded."
@@ -305,6 +305,6 @@ def _first_error(answer: Answer) -> str:
 
 def _other_slurm(answers: Answers) -> str:
     """Remedy for a plugin that was built for another version of Slurm."""
-    version = re.search(r"\d+\.\d+[\w.]*", answers["version"].text)
+    version = re.search(r"(?<!\d)\d{1,4}\.\d[\w.]{0,20}", answers["version"].text)
     here = f"Slurm {version[0]}" if version else "the Slurm that is installed"
     return f"The plugin was built for another version of Slurm and has to be built for {here}. {ADMINISTRATORS}"

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 _REPAIR = "Restore the file from a backup, or move it away."
-_MAY_BE_INFINITE = re.compile(rb"NaN|Infinity|\d[eE]\+?\d{3}|\d{309}")
+_MAY_BE_INFINITE = re.compile(rb"NaN|Infinity|\d[eE]\+?\d{2}|\d{31}")
+_LARGEST = 1e30
+"""Largest number of a document: charts and texts of larger ones would overflow."""
 T = TypeVar("T", bound="DataclassInstance")
 
 
@@ -80,11 +82,17 @@ def load(
 
 
 def _require_finite(path: Path, document: DataclassInstance) -> None:
-    try:
-        json.dumps(dataclasses.asdict(document), allow_nan=False)
-    except ValueError:
+    if not _in_range(dataclasses.asdict(document)):
         what = f"{path} does not hold a {type(document).__name__}."
-        raise LlmbError(what, "One of its numbers is not finite.", _REPAIR) from None
+        raise LlmbError(what, "One of its numbers is not finite, or too large.", _REPAIR)
+
+
+def _in_range(value: object) -> bool:
+    if isinstance(value, dict):
+        return all(map(_in_range, value.values()))
+    if isinstance(value, list | tuple):
+        return all(map(_in_range, value))
+    return not isinstance(value, int | float) or abs(value) <= _LARGEST
 
 
 def _migrated(content: bytes, migrate: Callable[[dict[str, Any]], dict[str, Any]]) -> bytes:

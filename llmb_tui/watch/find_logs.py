@@ -18,7 +18,7 @@ from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
 from llmb_tui.errors import LlmbError, error_with_remedy
 from llmb_tui.language.redact import server_words
-from llmb_tui.language.text import clean_line
+from llmb_tui.language.text import clean_line, count_in
 from llmb_tui.launch.llmb.run import describes_run, run_of
 from llmb_tui.watch.compressed import open_log
 from llmb_tui.watch.training_log import TrainingLog
@@ -80,7 +80,7 @@ def cluster_logs(
     sizes = {file: text.strip() for kind, file, text in answers if kind == "log"}
     companions = {file: text for kind, file, text in answers if kind == "beside"}
     logs: list[TrainingLog] = []
-    for batch in _batches({file: int(size) if size.isdecimal() else 0 for file, size in sizes.items()}):
+    for batch in _batches({file: count_in(size) or 0 for file, size in sizes.items()}):
         lines_answer = _asked(session, "progress_lines.sh", path, _MOST_LINES, *batch)
         lines = {file: text.encode() for kind, file, text in lines_answer if kind == "lines"}
         logs += [_read_there(session, file, lines.get(file)) for file in batch]

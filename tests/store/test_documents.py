@@ -121,5 +121,14 @@ def test_a_number_that_is_not_finite_is_refused_on_request(tmp_path: Path, numbe
     path.write_text(path.read_text().replace('"loss": 1.25', f'"loss": {number}'))
     with pytest.raises(LlmbError, match="does not hold a Whole") as refused:
         load(path, Whole, only_finite=True)
-    assert refused.value.why == "One of its numbers is not finite."
+    assert refused.value.why == "One of its numbers is not finite, or too large."
     assert not math.isfinite(load(path, Whole).loss)
+
+
+@pytest.mark.parametrize("number", ["1e31", "-2.5E300", "1" * 32])
+def test_a_number_that_a_chart_cannot_draw_is_refused_on_request(tmp_path: Path, number: str) -> None:
+    path = tmp_path / "plan.json"
+    save(path, WHOLE)
+    path.write_text(path.read_text().replace('"loss": 1.25', f'"loss": {number}'))
+    with pytest.raises(LlmbError, match="does not hold a Whole"):
+        load(path, Whole, only_finite=True)

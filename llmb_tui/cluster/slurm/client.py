@@ -172,7 +172,7 @@ def parse_bad_nodes(text: str) -> tuple[str, ...]:
 
 def parse_version(text: str) -> Version | None:
     """Parse year and month in `slurm 23.11.4` or `slurm-wlm 22.05.8`; other output may come before it."""
-    match = re.search(r"\bslurm\S*\s+(\d+)\.(\d+)", text, re.ASCII | re.IGNORECASE)
+    match = re.search(r"\bslurm\S*\s+(\d{1,4})\.(\d{1,4})", text, re.ASCII | re.IGNORECASE)
     return (int(match[1]), int(match[2])) if match else None
 
 

@@ -23,7 +23,7 @@ from llmb_tui.cluster.slurm.partition import SINFO_FORMAT, Partition, parse_part
 from llmb_tui.cluster.slurm.profile import LOCAL, GpuRequest, SlurmProfile
 from llmb_tui.cluster.validation import PATH, matches
 from llmb_tui.errors import LlmbError
-from llmb_tui.language.text import clean_line
+from llmb_tui.language.text import clean_line, count_in
 
 _DEADLINE_S = 45.0
 IF_IT_ANSWERS = '[ "$rc_ping" -eq 0 ] && '
@@ -193,7 +193,8 @@ def _directories(text: str) -> tuple[Directory, ...]:
     for line in text.splitlines():
         free, _, path = line.partition("|")
         if matches(PATH, path):
-            free_gb = int(free) * 1024 / 1e9 if free.isdecimal() else None
+            kib = count_in(free)
+            free_gb = None if kib is None else kib * 1024 / 1e9
             directories.setdefault(path, Directory(path, free_gb))
     return tuple(directories.values())
 

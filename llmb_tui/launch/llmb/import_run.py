@@ -17,6 +17,7 @@ from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.cluster.llmb.install import find_installs
 from llmb_tui.cluster.session import Session
 from llmb_tui.errors import LlmbError
+from llmb_tui.language.text import count_in
 from llmb_tui.launch.llmb.llmb_run import LlmbRun
 from llmb_tui.launch.llmb.run import list_runs
 from llmb_tui.launch.run import Run
@@ -204,4 +205,4 @@ def _is_on(value: str | None) -> bool:
 
 
 def _number(value: str | None) -> int | None:
-    return int(value) if value and value.isdecimal() else None
+    return count_in(value or "")
