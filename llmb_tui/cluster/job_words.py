@@ -24,7 +24,7 @@ def wait_reason(job: Job) -> str:
     if not job.waiting or not job.reason:
         return ""
     words, word = pending_reason(job.reason), wait_word(job)
-    return words if word in ("", words) else f"{words} ({word})"
+    return words if words.startswith(word) else f"{words} ({word})"
 
 
 def wait_word(job: Job) -> str:

@@ -183,7 +183,7 @@ class Tail:
         except self._damaged as error:
             raise DamagedDataError(
                 f"The log {clean_line(self._path)} cannot be read.",
-                f"The compressed data is damaged: {clean_line(str(error))}.",
+                f"The compressed data is damaged: {server_words(str(error))}.",
                 "The program tries again.",
             ) from error
 

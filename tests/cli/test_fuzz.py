@@ -265,7 +265,7 @@ def test_a_bad_profile_hides_no_other_cluster(places: UserPaths, capsys: pytest.
         "variable": PROFILE.format(name="variable").replace("NCCL_IB_HCA", "'A B'"),
         "mount": PROFILE.format(name="mount").replace("/data:/data:ro", "../x"),
         "relative": PROFILE.format(name="relative").replace("/lustre/me/llmb", "../llmb"),
-        "param": PROFILE.format(name="param").replace("comment=x", "comment=x --requeue"),
+        "param": PROFILE.format(name="param").replace("comment=x", "comment=\\u00e9"),
         "segment": PROFILE.format(name="segment").replace("16", "1e400"),
     }
     never = _spoil(places.clusters, PROFILE.format(name="cut"), bad, 40)

@@ -52,7 +52,7 @@ def test_a_password_that_the_server_repeats(node: LoginNode) -> None:
 
 
 def test_words_of_slurm() -> None:
-    assert slurm_error("squeue", Answer(1, SAID)).why == HIDDEN
+    assert slurm_error("squeue", Answer(1, SAID)).why == f"{HIDDEN}."
     assert slurm_error("sacct", Answer(1, SAID)).why.startswith(HIDDEN)
     assert words_of_job(Job("1", "a", "PENDING", reason=SAID)) == HIDDEN
     assert parse_bad_nodes(SEPARATOR.join(("cn1", "down*", SAID))) == (f"cn1 is down: {HIDDEN}",)

@@ -48,7 +48,7 @@ def test_jobs_watch_and_cancel_reconcile_an_unknown_run(call: Call, places: User
 
 def test_a_cluster_that_does_not_answer_leaves_it_unknown(call: Call, cluster: DemoCluster, unknown: str) -> None:
     cluster.stop()
-    done = call("jobs", "--json")
+    done = call("jobs", "--json", code=2)
     (same,) = json.loads(done.stdout)
     assert (same["state"], same["job_ids"]) == ("unknown", [])
     assert f"it is not known yet whether run {unknown} was submitted" in done.stderr

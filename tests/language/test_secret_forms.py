@@ -148,7 +148,7 @@ def test_a_secret_that_was_sent_is_hidden_however_the_server_writes_it() -> None
     written = ['an "odd"/secret of mine', r"an \"odd\"\/secret of mine", "an%20%22odd%22%2Fsecret%20of%20mine"]
     written.append(base64.b64encode(secret.encode()).decode())
     for each in written:
-        assert server_words(f"your secret {each} is wrong") == f"your secret {HIDDEN} is wrong"
+        assert server_words(f"secret {each}, not this") == f"secret {HIDDEN}, not this"
 
 
 def test_words_of_a_server_are_short() -> None:

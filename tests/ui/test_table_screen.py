@@ -64,7 +64,7 @@ class Files(TableScreen[File, None]):
     def about(self, thing: File) -> Content:
         return line(f"about {thing.name}")
 
-    def why_not(self, action: str) -> str:
+    def disabled_reason(self, action: str) -> str:
         return "" if action != "delete" or self.marked else "Nothing is marked."
 
     def why_unmarkable(self, thing: File) -> str:

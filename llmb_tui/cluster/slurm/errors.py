@@ -15,7 +15,7 @@ from llmb_tui.diagnosis.rule import CommandFailure, Diagnosis
 from llmb_tui.diagnosis.rule_set import Match
 from llmb_tui.diagnosis.rules import rules
 from llmb_tui.language.redact import server_words
-from llmb_tui.language.text import clean, short_line
+from llmb_tui.language.text import short_line
 
 _LATER = "Running jobs continue. Try again later, or ask the cluster's administrators."
 _SERVERS = {"sacct": "accounting (slurmdbd)", "Slurm": "controller or its accounting (slurmdbd)"}
@@ -109,4 +109,4 @@ def _quotation(answer: Answer) -> str:
 
 
 def _match(answer: Answer) -> Match | None:
-    return rules("slurm").match(f"exit code {answer.exit_code}\n{clean(answer.text[-_LONGEST:])}")
+    return rules("slurm").match(f"exit code {answer.exit_code}\n{server_words(answer.text[-_LONGEST:], _LONGEST)}")

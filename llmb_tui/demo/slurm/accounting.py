@@ -102,7 +102,7 @@ def sacct_options() -> Parser:
         parser.add_argument(flag, action="store_true", required=True)
     parser.add_argument("-o", required=True)
     parser.add_argument("--delimiter", default="|")
-    parser.add_argument("-S", type=notation.midnight)
+    parser.add_argument("-S", type=notation.day_start)
     parser.add_argument("-u", choices=[str(os.getuid())])
     return parser
 

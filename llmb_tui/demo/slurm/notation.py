@@ -43,9 +43,9 @@ def stamp(moment: float) -> str:
     return time.strftime(wanted if "%" in wanted else "%Y-%m-%dT%H:%M:%S", time.localtime(moment))
 
 
-def midnight(day: str) -> float:
-    """Unix time of the beginning of a day such as `2026-11-21`. Raises ValueError."""
-    return time.mktime(time.strptime(day, "%Y-%m-%d"))
+def day_start(day: str) -> float:
+    """Unix time of the beginning of a day such as `2026-11-21`, or of `now`. Raises ValueError."""
+    return time.time() if day == "now" else time.mktime(time.strptime(day, "%Y-%m-%d"))
 
 
 def expand(text: str) -> list[str]:

@@ -134,7 +134,7 @@ def test_a_job_of_another_user_is_not_cancelled(site: Site) -> None:
     with pytest.raises(SlurmError) as caught:
         site.session.cancel(job_id)
     assert "denied" in caught.value.why
-    assert "another user" in caught.value.fix
+    assert "another user" in caught.value.why
     assert job_id in site.rig.squeue()
     # The queue lists only the operator's own jobs; accounting may already have the other user's job.
     assert all("queue no longer has it" in job.reason for job in site.session.query_jobs([job_id]).values())

@@ -138,7 +138,7 @@ def test_an_overwritten_log_continues_in_a_second_copy(submit: Submit) -> None:
     state = watched.wait_for("the second start's steps", lambda state: state.progress.steps_done == 4)
     assert (state.log_name, state.job and state.job.restarts) == ("log.1", 1)
     assert "log began anew, which is usual when a job is started again" in state.link_note
-    assert f"The {len(first_log):,} bytes" in state.link_note
+    assert f"keeps its {len(first_log):,} copied bytes" in state.link_note
     watched.end()
     watched.wait_for("the run is done", lambda state: state.stage == "done")
     leave()

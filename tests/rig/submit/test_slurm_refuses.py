@@ -108,7 +108,7 @@ CASES = {
     "gres-name": RefusedRun(
         what="it does not accept `--gres=gpu:8`",
         words="Invalid generic resource (gres) specification",
-        fix="gres or gpus-per-node, or choose a partition that has them",
+        fix="gres or gpus-per-node, with or without a GPU type), or choose a partition that has them",
         spec={"tasks_per_node": 8, "gpu_request": "gres"},
         line="--gres=nope:8",
     ),

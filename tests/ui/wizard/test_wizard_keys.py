@@ -311,7 +311,7 @@ async def test_steps_and_time_limit_change_the_run(app: LlmbApp) -> None:
         assert plan_of(wizard).gpu_hours == (default.gpu_hours or 0) * 100 / default.steps
         await pilot.press("down", *"01:00:00")
         assert plan_of(wizard).time_limit == "01:00:00"
-        await pilot.press("backspace")
+        await pilot.press("backspace", "backspace")
         assert marks(pilot)[StepId.SCALE] == "flagged"
         assert wizard.query_one(Preview).figures.plan is None
 
