@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from llmb_tui.ui.background import WorkFailed
-from llmb_tui.ui.key_order import KeyOrder
+from llmb_tui.ui.themes import ThemedApp
 
 
-class FailureDialogs(KeyOrder):
+class FailureDialogs(ThemedApp):
     """Shows each `WorkFailed` in a dialog, once the user has stopped typing."""
 
     def on_work_failed(self, event: WorkFailed) -> None:

@@ -13,6 +13,7 @@ from textual.theme import BUILTIN_THEMES
 
 import llmb_tui.ui
 from llmb_tui.store.settings import Settings
+from llmb_tui.ui.themes import OWN_THEMES
 
 
 def keys_by_id() -> dict[str, str]:
@@ -24,8 +25,9 @@ def keys_by_id() -> dict[str, str]:
 
 def screen_faults(settings: Settings) -> Iterator[tuple[str, str]]:
     """(dotted key, reason) of each invalid setting of the screen. Imports all screens if keys are set."""
-    if settings.theme is not None and settings.theme not in BUILTIN_THEMES:
-        yield "theme", f"Theme {settings.theme} does not exist. Choose one of {', '.join(sorted(BUILTIN_THEMES))}."
+    themes = sorted((*BUILTIN_THEMES, *OWN_THEMES))
+    if settings.theme is not None and settings.theme not in themes:
+        yield "theme", f"Theme {settings.theme} does not exist. Choose one of {', '.join(themes)}."
     known = keys_by_id() if settings.keys else {}
     for name in settings.keys:
         if name not in known:

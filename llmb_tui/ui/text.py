@@ -14,14 +14,14 @@ from textual.content import Content
 from textual.widgets import Static
 
 from llmb_tui.errors import LlmbError
-from llmb_tui.language.states import Label, Tone, severity_label
+from llmb_tui.language.states import Label, Method, Tone, severity_label
 from llmb_tui.language.text import clean, clean_line
 
 if TYPE_CHECKING:
     from llmb_tui.answers.writers.plot import CellKind
     from llmb_tui.answers.writers.plot import Part as ChartPart
 
-MUTED = "dim"
+MUTED = "$muted"
 """Style of secondary text. (`$text-muted` is a CSS colour with an automatic part, which `Content` paints white.)"""
 
 STYLES: dict[Tone, str] = {
@@ -33,15 +33,37 @@ STYLES: dict[Tone, str] = {
     "bad": "$text-error",
 }
 
+BADGES: dict[Tone, str] = {
+    "good": "bold $ink on $good-fill",
+    "warning": "bold $ink on $warning-fill",
+    "bad": "bold $ink on $danger-fill",
+}
+"""Styles of a final verdict, the most prominent part of its screen."""
+
+TINTED_BADGES: dict[Tone, str] = {
+    "good": "bold $text-success on $good-tint",
+    "warning": "bold $text-warning on $warning-tint",
+    "bad": "bold $text-error on $danger-tint",
+}
+"""Styles of a verdict that may still change."""
+
 CELL_STYLES: dict[CellKind, str] = {
     "axis": MUTED,
-    "band": "dim $text-success",
-    "line": "bold $text",
+    "band": "dim $expected",
+    "published": "bold $source",
+    "expected": "$expected",
+    "measured": "bold $measured",
     "outside": "bold $text-warning",
     "now": "bold $text-accent",
     "blank": "",
 }
 """Styles of the parts of a chart."""
+
+
+def origin_style(method: Method) -> str:
+    """Style of an expected step time's origin: published or estimated."""
+    return "$source" if method in ("published", "other_release") else "$expected"
+
 
 Part = str | tuple[str, str] | Content
 
@@ -64,6 +86,11 @@ def state_part(label: Label) -> tuple[str, str]:
 def state_mark(label: Label) -> tuple[str, str]:
     """Glyph of a state and a space, with the style of its tone."""
     return f"{label.glyph} ", STYLES[label.tone]
+
+
+def badge(label: Label, *, final: bool) -> Content:
+    """Glyph and word of a verdict on a surface of its own."""
+    return Content.styled(f" {label.text} ", (BADGES if final else TINTED_BADGES)[label.tone])
 
 
 ERROR_MARK = state_mark(severity_label("error"))

@@ -16,10 +16,10 @@ LEAST_SIZE = (30, 6)
 _COLUMNS_A_TICK = 10
 
 _KINDS: dict[Role, CellKind] = {
-    "expected": "axis",
-    "published": "line",
-    "estimated": "axis",
-    "measured": "line",
+    "expected": "expected",
+    "published": "published",
+    "estimated": "expected",
+    "measured": "measured",
     "this": "now",
     "ideal": "axis",
     "change": "outside",

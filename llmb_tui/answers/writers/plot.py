@@ -11,7 +11,7 @@ from typing import Literal
 
 from llmb_tui.language.ticks import round_steps, tick_label
 
-CellKind = Literal["axis", "band", "line", "outside", "now", "blank"]
+CellKind = Literal["axis", "band", "published", "expected", "measured", "outside", "now", "blank"]
 Part = tuple[str, CellKind]
 Canvas = list[list[Part]]
 """The cells of a plot, the lowest row first."""

@@ -50,7 +50,7 @@ class InstallPane(Pane):
         from llmb_tui.launch.procedure_loader import procedure
 
         hint = procedure(state.procedure).install_hint
-        set_text(self.query_one("#install-title", Static), line(("Install", "b"), "  ", (hint, "dim")))
+        set_text(self.query_one("#install-title", Static), line(("Install", "b"), "  ", (hint, MUTED)))
         self.query_one("#install-progress", Paragraphs).parts = progress(state)
         self.query_one("#install-rows", Paragraphs).parts = rows(state.cluster)
 

@@ -80,8 +80,11 @@ o lists runs that NVIDIA's llmb-run started, S lists suites."""
             display: none;
             height: 10;
             padding: 0 1;
-            border: round $border-blurred;
+            border: blank;
+            background: $surface;
             border-title-color: $text;
+            border-title-style: bold;
+            border-subtitle-color: $text-muted;
             text-wrap: nowrap;
             text-overflow: ellipsis;
         }

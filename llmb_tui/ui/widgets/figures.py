@@ -23,7 +23,7 @@ from llmb_tui.language.quantities import (
 from llmb_tui.language.states import Severity, memory_label, severity_label
 from llmb_tui.language.text import plural
 from llmb_tui.ui import units
-from llmb_tui.ui.text import MUTED, STYLES, Part, hanging_paragraph, line
+from llmb_tui.ui.text import MUTED, STYLES, Part, hanging_paragraph, line, origin_style
 from llmb_tui.ui.widgets.texts import WrappedLines
 
 if TYPE_CHECKING:
@@ -91,11 +91,11 @@ def strip(plan: Plan, measured: ClusterEstimate | None) -> list[Content]:
     parts: list[Part] = [
         (e.step_time_text, "bold"),
         f"  {step_time_range(e.low_s, e.high_s)}  ",
-        (method_word(e.method), "$text-accent"),
+        (method_word(e.method), origin_style(e.method)),
     ]
     if measured is not None:
         source = measured.label if measured.same else "adjusted"
-        parts += ["  ", (step_time(measured.step_time_s), "bold"), (f" {source}", "$text-accent")]
+        parts += ["  ", (step_time(measured.step_time_s), "bold"), (f" {source}", "$measured")]
     else:
         parts.append(f"  {tokens_per_s(e.tokens_per_s)} tok/s")
     parts.append(f"  MFU {percent(e.mfu_pct)}")
@@ -171,7 +171,7 @@ def _expected(e: Estimate, width: int) -> list[Content]:
     return [
         *hanging_paragraph(
             _row("step time", (e.step_time_text, "bold"), "   "),
-            line((method, "$text-accent"), (basis, MUTED)),
+            line((method, origin_style(e.method)), (basis, MUTED)),
             width,
         ),
         _row("band", f"{drawn}  {step_time_range(e.low_s, e.high_s)}"),
@@ -189,7 +189,7 @@ def _measured_here(measured: ClusterEstimate | None, width: int) -> list[Content
     value = (step_time(measured.step_time_s), "bold")
     return [
         _row("cluster", value, f"   {step_time_range(measured.low_s, measured.high_s)}"),
-        *hanging_paragraph(line("  "), line((measured.label, "$text-accent"), (f": {runs}", MUTED)), width),
+        *hanging_paragraph(line("  "), line((measured.label, "$measured"), (f": {runs}", MUTED)), width),
     ]
 
 

@@ -49,11 +49,16 @@ class LogPane(Vertical):
 
     DEFAULT_CSS = """
     LogPane {
-        border: round $border-blurred;
+        border: blank;
+        background: $surface;
         border-title-color: $text;
+        border-title-style: bold;
         border-subtitle-color: $text-muted;
         height: 1fr;
-        &:focus-within { border: round $border; }
+        &:focus-within {
+            border-left: outer $primary;
+            border-title-color: $text-accent;
+        }
         #log-bar { height: 1; display: none; }
         #log-purpose { width: auto; color: $text-accent; }
         #log-pattern { width: 1fr; }

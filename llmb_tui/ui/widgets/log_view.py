@@ -103,7 +103,7 @@ class LogView(ScrollView, can_focus=True):
         overflow-x: hidden;
         overflow-y: scroll;
         scrollbar-size-vertical: 1;
-        .log--value { color: $text-accent; text-style: bold; }
+        .log--value { color: $measured; text-style: bold; }
         .log--warning { color: $text-warning; text-style: italic; }
         .log--error { color: $text-error; text-style: bold underline; }
         .log--match { background: $warning-muted; text-style: bold; }

@@ -15,7 +15,7 @@ from llmb_tui.language.states import method_phrase, verdict_label
 from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.plan import Plan
-from llmb_tui.ui.text import MUTED, line, lines, state_part
+from llmb_tui.ui.text import MUTED, badge, line, lines
 from llmb_tui.watch.state import ENDED, Progress, RunState, Verdict
 
 Trend = Literal["↓", "↑", "→", ""]
@@ -70,8 +70,9 @@ class RunCard(RunPart):
 
     DEFAULT_CSS = """
     RunCard {
-        border: round $border-blurred;
+        border: blank;
         border-title-color: $text;
+        border-title-style: bold;
         border-subtitle-color: $text-muted;
         padding: 0 1;
         height: 1fr;
@@ -170,12 +171,6 @@ class Metrics(RunCard):
         return draw(rows, self.content_size.width)
 
 
-def result_word(verdict: Verdict) -> Content:
-    """Glyph and word of a verdict."""
-    text, style = state_part(verdict_label(verdict.result))
-    return Content.styled(text, f"bold {style}")
-
-
 def verdict_card(state: RunState, reference: str, procedure: str) -> Content:
     """The verdict with ratio, rule and reasons, or why there is none. `reference`: name of the speed that is 100 %."""
     if (verdict := state.verdict) is None:
@@ -183,7 +178,7 @@ def verdict_card(state: RunState, reference: str, procedure: str) -> Content:
     doubtful = verdict.result != "PASS"
     unknown = ", ".join(check.id for check in state.validity if check.outcome == "unknown")
     return lines(
-        Content.assemble(result_word(verdict), f"   {ratio_text(verdict, reference)}"),
+        Content.assemble(_badge(state, verdict), f"  {ratio_text(verdict, reference)}"),
         line(f"{_measured(verdict)} against {verdict.against}"),
         line((f"judged by: {verdict.rule} · {procedure}", MUTED)),
         *(line((reason, "$text-warning" if doubtful else MUTED)) for reason in verdict.reasons),
@@ -198,9 +193,13 @@ def verdict_strip(state: RunState, reference: str, procedure: str, width: int) -
         strip = line((state.no_verdict or "No verdict yet.", MUTED))
     else:
         rule = f"   {verdict.rule} · {procedure}"
-        strip = Content.assemble(("" if state.stage in ENDED else "so far ", MUTED), result_word(verdict), "   ")
+        strip = Content.assemble(("" if state.stage in ENDED else "so far ", MUTED), _badge(state, verdict), "  ")
         strip += line(f"{ratio_text(verdict, reference)}   {_measured(verdict)}", (rule, MUTED))
     return strip.truncate(width, ellipsis=True)
+
+
+def _badge(state: RunState, verdict: Verdict) -> Content:
+    return badge(verdict_label(verdict.result), final=state.stage in ENDED)
 
 
 def _measured(verdict: Verdict) -> str:

@@ -100,7 +100,10 @@ def _plot(axis: ScaleAxis, values: Sequence[Values], chosen: int, rows: int, gly
                 if cells[column][1] == "blank":
                     cells[column] = (glyphs.chosen, "now")
         mark = glyphs.full if point.published else glyphs.hollow
-        canvas[scale.row(value)][column] = (mark, "now" if point.gpus == chosen else "line")
+        canvas[scale.row(value)][column] = (
+            mark,
+            "now" if point.gpus == chosen else "published" if point.published else "expected",
+        )
     return plot.labelled(scale, canvas, glyphs, _LABELS)
 
 

@@ -77,7 +77,7 @@ def chart_lines(
     if values:
         row = min(max(scale.row(values[-1]), 0), scale.rows - 1)
         for offset, character in enumerate(now_text):
-            canvas[row][len(values) + offset] = (character, "now")
+            canvas[row][len(values) + offset] = (character, "measured")
     lines = plot.labelled(scale, canvas, glyphs)
     if with_x_axis:
         lines.append(plot.text_row(" " * (scale.label_width + 2) + _x_labels(last_step, plot_width), width))
@@ -101,14 +101,14 @@ def _draw_line(canvas: Canvas, scale: Scale, values: Sequence[float], glyphs: Gl
         if exact != row:
             canvas[row][column] = (glyphs.above if exact > row else glyphs.below, "outside")
         else:
-            canvas[row][column] = (glyphs.flat, "line")
+            canvas[row][column] = (glyphs.flat, "measured")
         if before is not None and before != row:
             start, end = glyphs.down if row < before else glyphs.up
-            canvas[before][column] = (start, "line")
+            canvas[before][column] = (start, "measured")
             if exact == row:
-                canvas[row][column] = (end, "line")
+                canvas[row][column] = (end, "measured")
             for between in range(min(row, before) + 1, max(row, before)):
-                canvas[between][column] = (glyphs.upright, "line")
+                canvas[between][column] = (glyphs.upright, "measured")
         before = row
 
 

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any, Literal
 
 import pytest
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.events import Key
 from textual.geometry import Offset
 from textual.message import Message
@@ -21,6 +21,7 @@ from textual.selection import Selection
 from textual.strip import Strip
 from textual.widgets import Input
 
+from llmb_tui.ui.themes import ThemedApp
 from llmb_tui.ui.widgets.log_pane import LogPane
 from llmb_tui.ui.widgets.log_view import LogLines, LogView
 from llmb_tui.ui.widgets.scroll_bar import QuietScrollBar
@@ -44,7 +45,7 @@ class PaneScreen(Screen[None]):
         yield LogPane(self._shown, "No log yet.")
 
 
-class PaneApp(App[None]):
+class PaneApp(ThemedApp):
     def __init__(self, *files: Path) -> None:
         super().__init__()
         self._files = files

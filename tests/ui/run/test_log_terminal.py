@@ -16,10 +16,10 @@ from pathlib import Path
 PROGRAM = """
 import sys
 from pathlib import Path
-from textual.app import App
+from llmb_tui.ui.themes import ThemedApp
 from llmb_tui.ui.widgets.log_pane import LogPane
 
-class Shown(App):
+class Shown(ThemedApp):
     def compose(self):
         yield LogPane([("log", Path(sys.argv[1]))])
 

@@ -165,17 +165,17 @@ async def test_a_slowly_falling_loss_has_a_trend(losses: tuple[float, ...], ends
 
 def test_the_verdict_shows_ratio_reference_rule_and_launch_method() -> None:
     assert verdict_card(STATES["measuring"], "published", "our script").plain.splitlines() == [
-        "✓ PASS   98.5 % of published",
+        " ✓ PASS   98.5 % of published",
         "median 2.01 s against published 1.98 s, nemotron4@25.04",
         "judged by: last step · our script",
         "So far: median of 26 steps after 5 warm-up steps, ± 0.4 %.",
     ]
     strip = verdict_strip(STATES["measuring"], "published", "direct", 78).plain
-    assert strip == "so far ✓ PASS   98.5 % of published   median 2.01 s   last step · direct"
+    assert strip == "so far  ✓ PASS   98.5 % of published   median 2.01 s   last step · direct"
 
 
 def test_a_final_verdict_is_not_called_so_far() -> None:
-    assert verdict_strip(STATES["done"], "published", "direct", 78).plain.startswith("✓ PASS")
+    assert verdict_strip(STATES["done"], "published", "direct", 78).plain.startswith(" ✓ PASS ")
 
 
 def test_the_card_of_a_run_without_a_verdict_shows_the_reason() -> None:
@@ -189,4 +189,4 @@ def test_each_result_has_a_word_and_a_glyph(result: VerdictResult, glyph: str) -
     verdict = STATES["measuring"].verdict
     assert isinstance(verdict, Verdict)
     state = replace(STATES["measuring"], verdict=replace(verdict, result=result))
-    assert verdict_card(state, "published", "direct").plain.startswith(f"{glyph} {result} ")
+    assert verdict_card(state, "published", "direct").plain.startswith(f" {glyph} {result} ")

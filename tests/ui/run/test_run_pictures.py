@@ -27,7 +27,7 @@ STEPS = {"queued": 0, "measuring": 31, "done": 50, "failed": 3, "lost": 31}
 def run_picture(snap_compare: Compare, open_run: OpenRun) -> Callable[..., bool]:
     """Function that compares the picture of a run in a state, once state and log are shown."""
 
-    def compare(name: str, size: tuple[int, int], theme: str = "textual-dark", keys: str = "") -> bool:
+    def compare(name: str, size: tuple[int, int], theme: str = "llmb-dark", keys: str = "") -> bool:
         log = log_text(STEPS[name]) if STEPS[name] else ""
         app, _ = open_run(STATES[name], log=log)
 
