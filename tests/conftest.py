@@ -200,6 +200,14 @@ def _start_rig(name: str, **parts: bool) -> Iterator[Rig]:
 
 
 @pytest.fixture(autouse=True)
+def _nothing_sent_yet() -> None:
+    """Forget secrets that other tests of this process have sent."""
+    from llmb_tui.language.redact import sent_secrets
+
+    sent_secrets.clear()
+
+
+@pytest.fixture(autouse=True)
 def _tidy_rigs(request: pytest.FixtureRequest) -> Iterator[None]:
     """Remove the jobs and faults of the rigs that a test has used."""
     yield

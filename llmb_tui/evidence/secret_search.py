@@ -12,7 +12,7 @@ from llmb_tui.cluster.kinds import KINDS
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.runai.secret import VARIABLE
 from llmb_tui.errors import LlmbError
-from llmb_tui.language.redact import SHORTEST, remembered_secrets, written_forms
+from llmb_tui.language.redact import SHORTEST, sent_secrets, written_forms
 from llmb_tui.language.secret_forms import find_secrets
 from llmb_tui.preflight.secret import SECRETS, TITLES
 from llmb_tui.store import secret_store
@@ -28,6 +28,8 @@ _VARIABLES = (
     "AWS_SECRET_ACCESS_KEY",
     "AWS_SESSION_TOKEN",
 )
+_SHORTEST_SENT = 8
+"""Characters of the shortest secret that was sent and is searched for: a shorter password may be an ordinary word."""
 _LINE_END = re.compile(rb"\n")
 
 
@@ -61,7 +63,8 @@ def known_secrets(profiles: Iterable[ClusterProfile]) -> dict[str, str]:
     Raises LlmbError (exit code 1) if there is a keyring that cannot be read.
     """
     known = {f"the value of {name}": os.environ.get(name, "") for name in _VARIABLES}
-    known |= {f"secret {number} that this program has sent": value for number, value in enumerate(remembered_secrets())}
+    sent = sorted(value for value in sent_secrets if len(value) >= _SHORTEST_SENT)
+    known |= {f"secret {number} that this program has sent": value for number, value in enumerate(sent, 1)}
     try:
         known |= {f"the {TITLES[name]} of the keyring": secret_store.read(name) or "" for name in SECRETS}
     except secret_store.KeyringMissingError:

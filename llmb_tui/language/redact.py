@@ -19,18 +19,14 @@ SHORTEST = 4
 """Characters of the shortest known secret that is searched for: a shorter one occurs in ordinary words."""
 _LONGEST_READ = 1 << 16
 _IS_SECRET_NAME = re.compile(r"(?i)\w*(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|API_?KEY|ACCESS_?KEY|CREDENTIALS?)")
-_known: set[str] = set()
+sent_secrets: set[str] = set()
+"""Values of `remember_secret`, for the whole process."""
 
 
 def remember_secret(value: str) -> None:
     """Hide this value from now on in all words of servers: it was sent to one, which may repeat it."""
     if len(value) >= SHORTEST:
-        _known.add(value)
-
-
-def remembered_secrets() -> tuple[str, ...]:
-    """All values of `remember_secret`."""
-    return tuple(_known)
+        sent_secrets.add(value)
 
 
 def written_forms(value: str) -> set[str]:
@@ -47,7 +43,7 @@ def written_forms(value: str) -> set[str]:
 
 def without_sent_secrets(text: str) -> str:
     """Replace each remembered secret in a text by `HIDDEN`: for a question, which may name an address to open."""
-    for value in sorted(_known, key=len, reverse=True):
+    for value in sorted(sent_secrets, key=len, reverse=True):
         for written in written_forms(value):
             text = text.replace(written, HIDDEN)
     return text
