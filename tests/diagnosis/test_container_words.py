@@ -63,6 +63,11 @@ CASES = {
         "lack their capabilities",
         "enroot+caps",
     ),
+    "mehta-lab/recOrder#482": (
+        "srun: fatal: SLURM_MEM_PER_CPU, SLURM_MEM_PER_GPU, and SLURM_MEM_PER_NODE are mutually exclusive.",
+        "Memory is requested in two ways",
+        "SLURM_MEM_PER_NODE",
+    ),
     "another missing program": (
         f"{PYXIS}[ERROR] Command not found: squashfuse",
         "lacks the program squashfuse",
