@@ -102,8 +102,8 @@ class CauseFinder:
 
     def _cause(self, item: _Found) -> Cause:
         match, record = item.match, item.record
-        told = match.diagnosis()
-        line, reason, fix = map(without_secrets, (item.line, told.reason, told.fix))
+        diagnosis = match.diagnosis()
+        line, reason, fix = map(without_secrets, (item.line, diagnosis.reason, diagnosis.fix))
         line = quotation(line)
         named = count_in(match.groups.get("rank") or "")
         rank = record.rank if named is None else named

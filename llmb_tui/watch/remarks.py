@@ -26,7 +26,7 @@ def log_remarks(steps: Sequence[Step], again_at: Sequence[int], slow_signs: Sequ
     for number, first in enumerate(again_at, 2):
         before = _median([step for step in steps if step.index < first])
         after = _median([step for step in steps if step.index >= first])
-        times = f": its median step time is {after}, that of the steps before it {before}" if before and after else ""
+        times = f". Median step times: {before} before, {after} since then" if before and after else ""
         yield f"Start {number} of the training began at step {first}{times}."
     for line in slow_signs:
         yield f"A line of the log that may explain a slow run: `{line}`"

@@ -78,7 +78,7 @@ def test_the_log_of_a_whole_run_has_no_cause(capsys: pytest.CaptureFixture[str])
         (
             "19-appended-after-requeue.log",
             2,
-            ["Start 2 of the training began at step 30: its median step time is 2.1 s"],
+            ["Start 2 of the training began at step 30. Median step times: 2.9 s before, 2.1 s since then"],
         ),
         ("81-all-iterations-skipped.log", 1, ["None of the 50 steps trained the model"]),
         ("whole-but-nan.out", 1, ["None of the 50 steps trained the model"]),
