@@ -123,13 +123,21 @@ class InputDialog(Dialog[str]):
         self._masked = masked
 
     def body(self) -> ComposeResult:
-        yield Static(self._words, markup=False)
+        with Scroller(can_focus=False):
+            yield Static(self._words, markup=False)
         yield Input(self._offered, password=self._masked, compact=True, id="line")
         yield Static(line((self._hint, MUTED)), id="line-hint", markup=False)
 
     def on_mount(self) -> None:
         """Set the focus: Textual does not while another window is active, and a login may ask at that time."""
         self.query_one("#line", Input).focus()
+        self.call_after_refresh(self._show_end)
+
+    def _show_end(self) -> None:
+        """Show the end of words that are longer than the dialog, where a server's question is; tab reaches them."""
+        words = self.query_one(Scroller)
+        words.can_focus = bool(words.max_scroll_y)
+        words.scroll_end(animate=False)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         self.submit(event.value)

@@ -30,6 +30,9 @@ from llmb_tui.demo.server import AnsweringTransport
 PASSWORD = "correct horse"
 SHELL_PRINTS = ("Welcome.\nQuota: 80 % used.\n", "\033]0;operator@login1\007")
 """Output of a `.bashrc`: words, and the title of a window without a line end."""
+SITES = Path(__file__).parent / "sites"
+WORDS_AT_EXIT = (SITES / "02-motd-and-exit-trap.bashrc").read_text()
+"""A `.bashrc` that prints words at login and at exit, after aiida-core#2978."""
 PERL_SETTINGS = (("PERL_UNICODE", "SDA"), ("PERL5OPT", "-Mopen=:std,:utf8"))
 """Variables of users, each of which makes Perl read and write characters instead of bytes."""
 
@@ -81,6 +84,10 @@ class LoginNode:
         self.banner = ""
         self.shell_prints = ""
         """Output of the login shell before each command, as from a `.bashrc`."""
+        self.startup_file = ""
+        """Commands of a start-up file of the login shell, run before each command."""
+        self.ciphers: tuple[str, ...] = ()
+        """The only ciphers that the server has; empty: all that paramiko has."""
         self.instructions = ""
         """Instructions in each round of questions."""
         self.refuse_exec = False
@@ -145,6 +152,8 @@ class LoginNode:
             transport = AnsweringTransport(connection, server.start_asked)
             for key in self.host_keys:
                 transport.add_server_key(key)
+            if self.ciphers:
+                transport.get_security_options().ciphers = self.ciphers
             self.transports.append(transport)
             with contextlib.suppress(paramiko.SSHException, EOFError, OSError):
                 transport.start_server(event=threading.Event(), server=server)
@@ -251,8 +260,9 @@ class _Server(paramiko.ServerInterface):
         return AUTH_PARTIALLY_SUCCESSFUL
 
     def _execute(self, channel: paramiko.Channel, command: bytes) -> None:
+        startup = f"{self._node.startup_file}printf %s {shlex.quote(self._node.shell_prints)}"
         process = subprocess.Popen(
-            ["/bin/sh", "-c", f"printf %s {shlex.quote(self._node.shell_prints)}; {command.decode()}"],
+            ["/bin/sh", "-c", f"{startup}; {command.decode()}"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

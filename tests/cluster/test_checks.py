@@ -73,6 +73,13 @@ srun: error: spank: /usr/lib/slurm/spank_pyxis.so: Incompatible plugin version
 srun: error: spank: /etc/slurm/plugstack.conf:1: Failed to load plugin /usr/lib/slurm/spank_pyxis.so. Aborting.
 srun: error: Failed to initialize plugin stack
 """
+OLD_PYXIS = """\
+  --container-image=X
+  --container-mounts=X
+  --container-workdir=PATH
+  --no-container-mount-home
+"""
+"""Options of Pyxis after NVIDIA/pyxis#65."""
 FAULTS: list[tuple[dict[str, Answer], str, str, str]] = [
     ({"version": Answer(127, "sh: 1: sinfo: not found\n")}, "scheduler", "failed", "non-interactive"),
     ({"version": Answer(-1, "")}, "scheduler", "failed", "may hang"),
@@ -130,6 +137,7 @@ FAULTS: list[tuple[dict[str, Answer], str, str, str]] = [
     ({"trial": Answer(1, "allocation failure: Job is held by weather\n")}, "trial", "warning", "with this message"),
     ({"srun": Answer(0, "Usage: srun\n --container=path\n")}, "pyxis", "failed", "Slurm plugin Pyxis"),
     ({"srun": Answer(0, "  --container-image=I --container-mounts=M\n")}, "pyxis", "failed", "too old"),
+    ({"srun": Answer(0, OLD_PYXIS)}, "pyxis", "failed", "too old"),
     ({"mpi": Answer(0, "MPI plugin types are...\n\tnone\n\tpmi2\n")}, "pmix", "failed", "no PMIx plugin"),
     ({"srun": Answer(1, OTHER_SLURM)}, "pyxis", "failed", "has to be built for Slurm 23.11.4"),
     ({"srun": Answer(1, OTHER_SLURM_22_05)}, "pyxis", "failed", "has to be built for Slurm 23.11.4"),
@@ -199,6 +207,13 @@ def test_a_silent_controller_leaves_out_its_checks() -> None:
         name: Answer(1, "") for name in ("ping", "config", "partition", "nodes", "architectures", "trial", "pmix")
     }
     assert list(checks(silent)) == ["scheduler", "controller", "account"]
+
+
+@pytest.mark.parametrize("dead", ["primary", "backup"])
+def test_one_of_two_controllers_is_enough(dead: str) -> None:
+    states = {mode: "DOWN" if mode == dead else "UP" for mode in ("primary", "backup")}
+    text = "".join(f"Slurmctld({mode}) at {mode}01 is {state}\n" for mode, state in states.items())
+    assert checks({"ping": Answer(0, text)})["controller"].status == "ok"
 
 
 def test_accounting_that_is_off_needs_no_account() -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from llmb_tui.cluster.failures import DeadlineError, DisconnectedError, UnreachableError
 from llmb_tui.cluster.prompter import NonInteractivePrompter
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.ssh.connect import connect
 from llmb_tui.cluster.ssh.connection import Connection
 from llmb_tui.errors import LlmbError
@@ -248,3 +249,61 @@ def test_a_proxy_command_that_would_stay_ends_with_the_program(node: LoginNode, 
         program = [sys.executable, "-c", PROGRAM, str(tmp_path / "config"), end]
         assert "came through" in subprocess.run(program, capture_output=True, text=True, check=True).stdout
         until(lambda: held.read() == b"", "the command to end")
+
+
+def configured(node: LoginNode, tmp_path: Path, *lines: str) -> SlurmProfile:
+    """A profile that reaches the node through the user's configuration with these lines."""
+    config = [
+        "Host eos",
+        f"HostName 127.0.0.1\nPort {node.port}\nUser operator\nIdentityFile {node.key_file}",
+        f"UserKnownHostsFile {node.known_hosts}\nGlobalKnownHostsFile none",
+    ]
+    (tmp_path / "config").write_text("\n".join([*config, *lines, ""]))
+    return replace(
+        node.profile(),
+        host="eos",
+        port=None,
+        user=None,
+        identity_file=None,
+        known_hosts=None,
+        ssh_config=str(tmp_path / "config"),
+    )
+
+
+TALKING_RELAY = """
+import os, socket, sys, threading
+print("Starting session with SessionId: a-0123", file=sys.stderr, flush=True)
+line = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+def down():
+    while data := line.recv(65536):
+        os.write(1, data)
+threading.Thread(target=down, daemon=True).start()
+while data := os.read(0, 65536):
+    line.sendall(data)
+"""
+
+
+def test_a_proxy_command_may_print_words_of_its_own(
+    node: LoginNode, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "relay.py").write_text(TALKING_RELAY)
+    profile = configured(node, tmp_path, f"ProxyCommand {sys.executable} {tmp_path}/relay.py %h %p")
+    connection = connect(profile, NonInteractivePrompter())
+    assert connection.run(["echo", "here"]).stdout == "here\n"
+    connection.close()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_remote_command_of_the_configuration_is_not_run(node: LoginNode, tmp_path: Path) -> None:
+    profile = configured(node, tmp_path, "RemoteCommand sudo -iu bench", "RequestTTY force")
+    connection = connect(profile, NonInteractivePrompter())
+    assert connection.run(["echo", "here"]).stdout == "here\n"
+    connection.close()
+    assert not any(b"sudo" in command for command in node.commands)
+
+
+def test_a_server_with_one_cipher_that_is_not_the_preferred_one(node: LoginNode) -> None:
+    node.ciphers = ("aes256-gcm@openssh.com",)
+    connection = connect(node.profile(), NonInteractivePrompter())
+    assert connection.run(["echo", "here"]).stdout == "here\n"
+    connection.close()

@@ -121,8 +121,16 @@ def test_the_agent_is_read_from_the_ssh_configuration(tmp_path: Path, monkeypatc
     assert ssh_config(tmp_path, "IdentityAgent none\n").agent is None
     assert ssh_config(tmp_path, "IdentityAgent $OTHER\n").agent == "/run/other"
     assert ssh_config(tmp_path, "IdentityAgent ~/%n.sock\n").agent == str(Path("~/eos.sock").expanduser())
+    in_a_folder_with_a_blank = 'IdentityAgent "~/Group Containers/x.com.1password/t/agent.sock"\n'
+    expected = str(Path("~/Group Containers/x.com.1password/t/agent.sock").expanduser())
+    assert ssh_config(tmp_path, in_a_folder_with_a_blank).agent == expected
     monkeypatch.delenv("SSH_AUTH_SOCK")
     assert ssh_config(tmp_path, "").agent is None
+
+
+@pytest.mark.parametrize("user", ["allowed[os@10.2.3.4]", "alice@CORP", "CORP\\alice"])
+def test_a_user_name_of_the_configuration_is_used_as_it_is(tmp_path: Path, user: str) -> None:
+    assert ssh_config(tmp_path, f"User {user}\n").user == user
 
 
 def test_known_hosts_files_of_the_user_come_before_the_systems(tmp_path: Path) -> None:

@@ -71,7 +71,17 @@ def test_every_amount_of_memory_that_slurm_accepts_can_be_saved(tmp_path: Path, 
     assert load_profiles(tmp_path) == (replace(EOS, memory=memory),)
 
 
-@pytest.mark.parametrize("fields", [{"gpu_type": "nvidia_h100_80gb_hbm3_1g.10gb"}, {"mpi": "pmi2"}, {"partition": ""}])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"gpu_type": "nvidia_h100_80gb_hbm3_1g.10gb"},
+        {"gpu_request": "gpus-per-node", "gpu_type": "h100"},
+        {"mpi": "pmi2"},
+        {"partition": ""},
+        {"constraint": "gpu&hbm80g"},
+        {"slurm_params": 'comment={"OccupiedIdleGPUsJobReaper":{"exemptIdleTimeMins":"90","reason":"model_loading"}}'},
+    ],
+)
 def test_what_sites_require_is_saved(tmp_path: Path, fields: dict[str, Any]) -> None:
     save_profile(tmp_path, replace(EOS, **fields))
     assert load_profiles(tmp_path) == (replace(EOS, **fields),)

@@ -14,7 +14,7 @@ from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.cluster.ssh import heartbeat, shell
 from llmb_tui.cluster.ssh.connect import connect
 from llmb_tui.cluster.ssh.connection import Connection
-from tests.cluster.login_node import PERL_SETTINGS, SHELL_PRINTS, LoginNode
+from tests.cluster.login_node import PERL_SETTINGS, SHELL_PRINTS, WORDS_AT_EXIT, LoginNode
 from tests.kit.waiting import until
 
 
@@ -168,6 +168,13 @@ def test_output_of_the_login_shell_is_not_part_of_an_answer(
     node: LoginNode, connection: Connection, printed: str
 ) -> None:
     node.shell_prints = printed
+    look(connection, "true")
+    assert [look(connection, "echo here") for _ in range(2)] == ["here\n", "here\n"]
+    assert len(node.commands) == 2
+
+
+def test_words_at_exit_are_not_part_of_an_answer(node: LoginNode, connection: Connection) -> None:
+    node.startup_file = WORDS_AT_EXIT
     look(connection, "true")
     assert [look(connection, "echo here") for _ in range(2)] == ["here\n", "here\n"]
     assert len(node.commands) == 2

@@ -63,6 +63,11 @@ CASES = {
         "lack their capabilities",
         "enroot+caps",
     ),
+    "mehta-lab/recOrder#482": (
+        "srun: fatal: SLURM_MEM_PER_CPU, SLURM_MEM_PER_GPU, and SLURM_MEM_PER_NODE are mutually exclusive.",
+        "Memory is requested in two ways",
+        "SLURM_MEM_PER_NODE",
+    ),
     "another missing program": (
         f"{PYXIS}[ERROR] Command not found: squashfuse",
         "lacks the program squashfuse",
@@ -118,3 +123,23 @@ def test_a_container_hook_that_fails_for_another_reason_is_named_without_a_remed
     run = worst(f"{HOOK}ldcache error: process /usr/sbin/ldconfig failed with error code: 1\n".encode())
     assert run is not None
     assert ("container hook failed" in run.reason, run.fix) == (True, "")
+
+
+@pytest.mark.parametrize(
+    ("line", "in_a_run", "in_an_install"),
+    [
+        # NVIDIA/enroot#161
+        (
+            "[ERROR] URL https://nvcr.io/proxy_auth returned error code: 401 Unauthorized",
+            "registry refused the login",
+            "registry denied access",
+        ),
+        # after awslabs/awsome-distributed-ai#427
+        (f"{PYXIS}Write failed because No space left on device", "A file system is full", "is full"),
+    ],
+)
+def test_words_whose_remedy_depends_on_the_stage(line: str, in_a_run: str, in_an_install: str) -> None:
+    run = worst(f"before\n{line}\nslurmstepd: error: pyxis: couldn't start container\nafter\n".encode())
+    assert run is not None
+    assert in_a_run in run.reason
+    assert in_an_install in explain(["[INFO] Extracting image layers...", line]).reason

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from llmb_tui.cluster.batch import Answer, run_batch
 from llmb_tui.cluster.slurm.client import partitions
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.launch.install import Installer
 from llmb_tui.launch.install_step import InstallStep
 from llmb_tui.launch.submission_status import SubmissionDir, probe
-from tests.cluster.login_node import SHELL_PRINTS, LoginNode
+from tests.cluster.login_node import SHELL_PRINTS, WORDS_AT_EXIT, LoginNode
 
 STEP = InstallStep("setup", "Set up", ("/not/made",), "true", ())
 
@@ -25,10 +26,10 @@ def node(tmp_path: Path) -> Iterator[LoginNode]:
         yield login_node
 
 
-@pytest.fixture(params=SHELL_PRINTS)
+@pytest.fixture(params=[*(("", printed) for printed in SHELL_PRINTS), (WORDS_AT_EXIT, "")])
 def session(node: LoginNode, request: pytest.FixtureRequest) -> Iterator[SlurmCluster]:
     """Session of a user whose login shell prints."""
-    node.shell_prints = request.param
+    node.startup_file, node.shell_prints = request.param
     with closing(SlurmCluster(node.profile())) as cluster:
         yield cluster
 
@@ -37,6 +38,12 @@ def session(node: LoginNode, request: pytest.FixtureRequest) -> Iterator[SlurmCl
 def place(node: LoginNode) -> SubmissionDir:
     """Files of a submission that has not started."""
     return SubmissionDir(str(node.home), ("submit.sh",), ("script", "output"), ("submitted.sh",))
+
+
+def test_words_of_the_login_shell_are_in_no_answer(session: SlurmCluster) -> None:
+    for _ in range(2):  # the first batch has a channel of its own, the second one uses the shared shell
+        answers = run_batch(session, {"one": "echo here", "two": "(exit 3)"}, 20.0)
+        assert answers == {"one": Answer(0, "here\n"), "two": Answer(3, "")}
 
 
 def test_install_steps_are_queried(session: SlurmCluster) -> None:

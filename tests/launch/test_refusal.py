@@ -192,6 +192,19 @@ def test_an_unknown_message_may_be_the_clusters_fault(run: Run) -> None:
     assert explained(run, "sbatch: error: Batch job submission failed: Partition in DOWN state").exit_code == 2
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Job request does not match any supported policy for cori",  # e3sm_diags#284
+        "You are requesting 2048000 MiB of RAM, which exceeds the maximum allowed of 1000000 MiB",  # RC-Docs#562
+    ],
+)
+def test_the_words_of_a_sites_own_rules_are_quoted_without_a_guess(run: Run, words: str) -> None:
+    error = explained(run, f"sbatch: error: {words}\n{FAILED}Unspecified error")
+    assert error.what == "Slurm rejected the job."
+    assert words in error.why
+
+
 @pytest.mark.parametrize("rule", [rule for file in load_rules([builtin_rules_dir()]) for rule in file.rules.submit])
 def test_every_rule_continues_the_sentence_about_the_rejection(run: Run, rule: Rule) -> None:
     for words in rule.examples:

@@ -185,6 +185,22 @@ def test_an_answer_that_only_comes_later_is_waited_for(stage: Stage) -> None:
     assert stage.submit().job_ids == ("48123",)
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        'echo "$id;llmbrig"',  # SLURM_CLUSTERS is set, after pdsh#161
+        'echo "--> Verifying valid submit host (login1)...OK"; echo "--> allocation (A-12345)...OK"; echo "$id"',
+        'echo "Submitted batch job $id on cluster slaking"',  # without --parsable, after Parsl#2636
+    ],
+)
+def test_a_wrapper_of_sbatch_costs_no_job(stage: Stage, answer: str) -> None:
+    stage.before_the_answer(f"{answer}; exit 0")
+    run = stage.submit()
+    assert (run.submission, run.job_ids) == ("submitted", ("48123",))
+    assert stage.submit() == run
+    assert stage.jobs() == ["48123"]
+
+
 def test_a_lost_conversation_with_the_controller_is_settled_by_the_jobs_name(stage: Stage) -> None:
     """sbatch reports a failure although Slurm has the job."""
     stage.before_the_answer("echo 'sbatch: error: Socket timed out on send/recv operation' >&2; exit 1")

@@ -18,7 +18,7 @@ import time
 import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from llmb_tui.cluster.failures import AnswerTooLongError, DeadlineError, DisconnectedError, UnreachableError
@@ -43,8 +43,29 @@ class Response(NamedTuple):
     body: bytes
 
 
+CertificateFault = Literal["dates", "name", "authority"]
+_CERTIFICATE_FAULTS: Mapping[int, CertificateFault] = {9: "dates", 10: "dates", 62: "name", 64: "name"}
+"""Faults of a certificate by OpenSSL's error number: not valid yet, expired, another host name, another address."""
+_CERTIFICATE_FIXES: Mapping[CertificateFault, str] = {
+    "dates": (
+        "Correct this machine's clock if it is wrong; else the server's administrators must renew the certificate."
+    ),
+    "name": "In the URL, use the host name of the certificate.",
+    "authority": "Set `ca_file` in the profile, or SSL_CERT_FILE, to the file of your site's certificates.",
+}
+
+
 class WrongServerError(UnreachableError):
     """The server's name is unknown, or its certificate is not trusted: an immediate retry would not help."""
+
+
+class UntrustedError(WrongServerError):
+    """The server's certificate is not trusted."""
+
+    def __init__(self, name: str, error: ssl.SSLCertVerificationError) -> None:
+        why = f"{clean_line(error.verify_message).rstrip('.')}."
+        self.fault = _CERTIFICATE_FAULTS.get(error.verify_code, "authority")
+        super().__init__(f"The certificate of {name} is not trusted.", why, _CERTIFICATE_FIXES[self.fault])
 
 
 def tls_context(cafile: Path | None = None, cadata: str | None = None) -> ssl.SSLContext:
@@ -191,7 +212,7 @@ class HttpsServer:
         what = f"{self.name} cannot be reached{through}."
         words = getattr(error, "strerror", None) or _words(error) or type(error).__name__
         if isinstance(error, ssl.SSLCertVerificationError):
-            return _untrusted(self.name, error)
+            return UntrustedError(self.name, error)
         if isinstance(error, TimeoutError):
             return UnreachableError(what, "There was no answer; a firewall may block the connection.", _CHECK)
         if isinstance(error, socket.gaierror):
@@ -359,22 +380,6 @@ class _Connection(http.client.HTTPConnection):
         super().connect()
         self.sock.settimeout(max(0.001, self.ends - time.monotonic()))
         self.sock = self._context.wrap_socket(self.sock, server_hostname=self._server_name, suppress_ragged_eofs=False)
-
-
-_NOT_VALID_YET, _EXPIRED, _OTHER_NAME, _OTHER_ADDRESS = 9, 10, 62, 64
-
-
-def _untrusted(name: str, error: ssl.SSLCertVerificationError) -> WrongServerError:
-    """Make the error for an untrusted certificate, with a remedy by OpenSSL's error number."""
-    fix = "Set `ca_file` in the profile, or SSL_CERT_FILE, to the file of your site's certificates."
-    if error.verify_code in (_NOT_VALID_YET, _EXPIRED):
-        fix = (
-            "Correct this machine's clock if it is wrong; else the server's administrators must renew the certificate."
-        )
-    elif error.verify_code in (_OTHER_NAME, _OTHER_ADDRESS):
-        fix = "In the URL, use the host name of the certificate."
-    why = f"{clean_line(error.verify_message).rstrip('.')}."
-    return WrongServerError(f"The certificate of {name} is not trusted.", why, fix)
 
 
 def _words(error: Exception) -> str:

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from llmb_tui.cluster.failures import NoAnswerError, UnreachableError
 from llmb_tui.cluster.remote_file import UnreadableFileError
-from llmb_tui.cluster.runai.https import HttpsServer, Reply, tls_context
+from llmb_tui.cluster.runai.https import CertificateFault, HttpsServer, Reply, UntrustedError, tls_context
 from llmb_tui.cluster.runai.secret import VARIABLE
 from llmb_tui.cluster.yaml_text import YamlError, yaml_of
 from llmb_tui.language.json_text import parse_json
@@ -37,6 +37,17 @@ _SOON_S = 60.0
 _LONGEST_FILE = 1 << 20
 _NO_PASSPHRASE = ""
 """Passphrase of a key, so that OpenSSL does not ask for one on the terminal."""
+_TRUST: Mapping[CertificateFault, str] = {
+    "name": (
+        "In the kubeconfig, use a host name of the certificate in `server` of its cluster, or set `tls-server-name` "
+        "to it."
+    ),
+    "authority": (
+        "In the kubeconfig, set `certificate-authority` of its cluster to the file of your site's certificates, and "
+        "remove `certificate-authority-data`; or ask the administrators for a new kubeconfig."
+    ),
+}
+"""Remedies for a certificate that is not trusted: the profile's own `ca_file` is not used here."""
 _LOG_IN = "Log in with it in another terminal first."
 _LOOK_AT_IT = "Start it in another terminal and look at its output."
 
@@ -78,6 +89,8 @@ class Kube:
             headers = {"Accept": "*/*"} | ({"Authorization": f"Bearer {token}"} if token else {})
             try:
                 reply = server.open("GET", self._prefix + path, headers, ends=time.monotonic() + _WITHIN_S)
+            except UntrustedError as error:
+                raise UnreadableFileError(error.what, error.why, _TRUST.get(error.fault, error.fix)) from error
             except (UnreachableError, NoAnswerError) as error:
                 raise UnreadableFileError(error.what, error.why, error.fix) from error
             if reply.status != 401:

@@ -519,6 +519,28 @@ class TestKubeconfig:
         with pytest.raises(KubeconfigError, match="cannot be used"):
             log_of(kubeconfig).prove(Sample(0, 0, 0), b"")
 
+    @pytest.mark.parametrize(
+        ("names", "valid", "trusts", "why", "fix"),
+        [
+            ("other.example", True, True, "mismatch", "tls-server-name"),
+            ("127.0.0.1", True, False, "local issuer certificate", "`certificate-authority`"),
+            ("127.0.0.1", False, True, "expired", "clock"),
+        ],
+        ids=["another name", "another authority", "expired"],
+    )
+    def test_a_certificate_that_is_not_trusted_has_its_reason_and_a_remedy_of_the_kubeconfig(
+        self, site: Site, tmp_path: Path, *, names: str, valid: bool, trusts: bool, why: str, fix: str
+    ) -> None:
+        logs = Site(tmp_path / "logs", names=[names], valid=valid)
+        kubeconfig = configured(logs if trusts else site, tmp_path / "config")
+        kubeconfig.write_text(kubeconfig.read_text().replace(f":{site.port}", f":{logs.port}"))
+        with contextlib.closing(logs), pytest.raises(UnreadableFileError, match="is not trusted") as caught:
+            Kube(str(kubeconfig)).open("/x")
+        assert why in caught.value.why
+        assert fix in caught.value.fix
+        assert "ca_file" not in caught.value.fix
+        assert logs.requests == []
+
     @pytest.mark.parametrize(("proxy", "fix"), [("socks5://127.0.0.1:1", "`proxy-url`"), ("127.0.0.1:1", "the proxy")])
     def test_an_unusable_proxy_of_the_kubeconfig_is_named_as_such(self, kubeconfig: Path, proxy: str, fix: str) -> None:
         config = yaml.safe_load(kubeconfig.read_text())

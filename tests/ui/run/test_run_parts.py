@@ -7,10 +7,12 @@ from dataclasses import replace
 import pytest
 from textual.app import App, ComposeResult
 
+from llmb_tui.cluster.job import Job
 from llmb_tui.language.quantities import age, clock
 from llmb_tui.language.states import VerdictResult
+from llmb_tui.store.settings import THRESHOLD
 from llmb_tui.ui.units import gauge
-from llmb_tui.ui.widgets.run_header import header_lines, last_stage, stage_line
+from llmb_tui.ui.widgets.run_header import header_lines, last_stage, link_text, stage_line
 from llmb_tui.ui.widgets.run_parts import (
     Metrics,
     loss_trend,
@@ -20,7 +22,10 @@ from llmb_tui.ui.widgets.run_parts import (
     verdict_card,
     verdict_strip,
 )
-from llmb_tui.watch.state import Progress, RunState, Verdict
+from llmb_tui.watch.events import JobUpdated, LinkChanged, LogRead
+from llmb_tui.watch.progress import fold
+from llmb_tui.watch.run_reducer import RunReducer
+from llmb_tui.watch.state import Progress, RunState, Step, Verdict
 from tests.kit.runs import make_run
 from tests.ui.run.run_states import STATES, progress
 
@@ -28,14 +33,15 @@ NOTICE = "simulated, clock x30"
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"), [(0, "00:00"), (38.9, "00:38"), (252, "04:12"), (3852, "1:04:12"), (90_061, "1d 01:01:01")]
+    ("seconds", "text"),
+    [(-7200, "00:00"), (0, "00:00"), (38.9, "00:38"), (252, "04:12"), (3852, "1:04:12"), (90_061, "1d 01:01:01")],
 )
 def test_a_clock(seconds: float, text: str) -> None:
     assert clock(seconds) == text
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"), [(0.2, "0 s"), (38.9, "38 s"), (252, "4 min"), (7300, "2 h"), (200_000, "2 d")]
+    ("seconds", "text"), [(-7200, "0 s"), (0.2, "0 s"), (38.9, "38 s"), (252, "4 min"), (7300, "2 h"), (200_000, "2 d")]
 )
 def test_an_age(seconds: float, text: str) -> None:
     assert age(seconds) == text
@@ -190,3 +196,30 @@ def test_each_result_has_a_word_and_a_glyph(result: VerdictResult, glyph: str) -
     assert isinstance(verdict, Verdict)
     state = replace(STATES["measuring"], verdict=replace(verdict, result=result))
     assert verdict_card(state, "published", "direct").plain.startswith(f" {glyph} {result} ")
+
+
+DAY_S = 86_400.0
+
+
+@pytest.mark.parametrize("jump_s", [-7200.0, 7200.0, -400 * DAY_S, 400 * DAY_S])
+def test_a_clock_that_jumps_gives_no_negative_times_and_is_forgotten_after_some_steps(jump_s: float) -> None:
+    run, began, shown = make_run(), 1_790_000_000.0, list[RunState]()
+    reducer = RunReducer(run, threshold=THRESHOLD)
+
+    def read(steps: int, at: float) -> LogRead:
+        progress = fold(Progress(steps_total=200), [Step(index, 200, 2.0) for index in range(steps)], run.plan)
+        return LogRead("log", 100 * steps, grew_at=at, read_at=at, started=True, progress=progress)
+
+    reducer.take(JobUpdated(Job("42", "pretrain", "RUNNING")))
+    reducer.take(LinkChanged("live"))
+    for steps in range(10, 60):
+        now = began + 2.0 * steps + (jump_s if steps >= 20 else 0.0)
+        shown.append(reducer.state(now))  # the clock has jumped, and the log has not been read since
+        reducer.take(read(steps, now))
+        shown.append(reducer.state(now))
+    for state in shown:
+        assert state.silent_s >= 0
+        assert state.eta_s is None or state.eta_s >= 0
+        assert "-" not in link_text(state).plain
+        assert "-" not in stage_line(state, 30).plain.replace("warm-up", "")
+    assert (shown[-1].silent_s, shown[-1].eta_s) == (0.0, (200 - 59) * 2.0)
