@@ -217,6 +217,18 @@ class VerdictCard(RunCard):
     def watch_run_state(self, before: RunState | None, now: RunState | None) -> None:
         self.update_title("verdict" if now and now.stage in ENDED else "verdict so far")
         super().watch_run_state(before, now)
+        self._make_room()
+
+    def on_resize(self) -> None:
+        self._make_room()
+
+    def _make_room(self) -> None:
+        """Give the row of cards the height of the verdict, at most half of the screen."""
+        width, height = self.content_size
+        if width and isinstance(self.parent, Widget):
+            is_card = height >= _STRIP_HEIGHT
+            rows = len(self.render().wrap(width)) + 1 if is_card else 0  # with the title
+            self.parent.styles.min_height = min(rows, self.screen.size.height // 2)
 
     def shown_values(self, state: RunState) -> object:
         return state.verdict, state.no_verdict, state.stage, state.validity
